@@ -1,0 +1,48 @@
+# Needs only python3 and make. Each stamp is one installed set of packages; `make clean` forgets all.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt
+INPUTS := pyproject.toml constraints.txt
+
+.PHONY: demo test check bench build clean
+
+demo: $(VENV)/.demo
+	$(BIN)/deniable demo --charts out/demo
+
+test: $(VENV)/.dev
+	$(BIN)/pytest -n auto
+
+check: $(VENV)/.dev
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+	$(BIN)/mypy
+
+bench: $(VENV)/.bench
+	$(BIN)/python benchmarks/foundation.py --out out/bench
+
+build: $(VENV)/.dev
+	$(BIN)/python -m build --outdir dist
+
+clean:
+	rm -rf $(VENV) build dist out .mypy_cache .pytest_cache .ruff_cache .hypothesis
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +
+
+$(VENV)/.base: $(INPUTS)
+	$(PYTHON) -m venv $(VENV)
+	touch $@
+
+$(VENV)/.demo: $(VENV)/.base
+	@echo "Setting up (once) ..."
+	$(PIP) -e ".[data,plot]"
+	touch $@
+
+$(VENV)/.dev: $(VENV)/.base
+	@echo "Setting up (once) ..."
+	$(PIP) -e ".[dev]"
+	touch $(VENV)/.demo $@
+
+$(VENV)/.bench: $(VENV)/.base
+	@echo "Setting up (once) ..."
+	$(PIP) -e ".[bench]"
+	touch $(VENV)/.demo $@

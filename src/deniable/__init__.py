@@ -1,0 +1,59 @@
+"""Answers anyone can deny, statistics no one can.
+
+``import deniable as dn``, then a mechanism is a value (``dn.OUE(["yes", "no"], epsilon=1.0)``), reports are
+made by ``privatize``, counted by ``tally`` and turned into numbers with error bars by ``estimate``.
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from deniable.domain import Domain as Domain
+    from deniable.estimation import Estimate as Estimate
+    from deniable.mechanisms import BLH as BLH
+    from deniable.mechanisms import BRR as BRR
+    from deniable.mechanisms import GRR as GRR
+    from deniable.mechanisms import HR as HR
+    from deniable.mechanisms import OLH as OLH
+    from deniable.mechanisms import OUE as OUE
+    from deniable.mechanisms import SS as SS
+    from deniable.mechanisms import SUE as SUE
+    from deniable.mechanisms import UE as UE
+    from deniable.mechanisms import Mechanism as Mechanism
+    from deniable.mechanisms import from_spec as from_spec
+    from deniable.mechanisms import mechanism as mechanism
+    from deniable.mechanisms import mechanisms as mechanisms
+    from deniable.mechanisms import register as register
+    from deniable.privacy import Guarantee as Guarantee
+    from deniable.reports import Reports as Reports
+    from deniable.tally import Tally as Tally
+
+__version__ = "0.1.0"
+
+# Loaded on first use: `deniable --help` and a client that answers one question stay light.
+_HOMES = {
+    "Domain": "domain",
+    "Estimate": "estimation",
+    "Guarantee": "privacy",
+    "Reports": "reports",
+    "Tally": "tally",
+}
+_MECHANISMS = ("BLH", "BRR", "GRR", "HR", "OLH", "OUE", "SS", "SUE", "UE", "Mechanism")
+_HOMES |= dict.fromkeys(_MECHANISMS, "mechanisms")
+
+__all__ = sorted([*_HOMES, "from_spec", "mechanism", "mechanisms", "register"])
+
+
+def __getattr__(name: str) -> Any:
+    home = _HOMES.get(name, "mechanisms" if name in __all__ else None)
+    if home is None:
+        raise AttributeError(f"module 'deniable' has no attribute {name!r}")
+    value = getattr(importlib.import_module(f"deniable.{home}"), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return [*__all__, "__version__"]

@@ -1,0 +1,212 @@
+"""The ``deniable`` command."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from deniable.studio.formats import Format
+
+if TYPE_CHECKING:
+    from numpy.random import Generator
+
+app = typer.Typer(
+    help="Collect sensitive statistics under local differential privacy.",
+    no_args_is_help=True,
+    add_completion=True,
+    pretty_exceptions_show_locals=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+
+Layout = Annotated[Format, typer.Option("--format", "-f", help="How to print the table.")]
+Epsilon = Annotated[float, typer.Option("--epsilon", "-e", help="Privacy budget of one report.")]
+Size = Annotated[int, typer.Option("--size", "-k", help="Number of possible answers.")]
+Chart = Annotated[
+    list[Path] | None,
+    typer.Option("--chart", "-c", help="Save a chart (.html, .png or .svg); may be repeated."),
+]
+
+
+@app.callback(invoke_without_command=True)
+def _root(
+    version: Annotated[bool, typer.Option("--version", help="Show the version.")] = False,
+) -> None:
+    if version:
+        from deniable import __version__
+
+        typer.echo(f"deniable {__version__}")
+        raise typer.Exit
+
+
+@app.command()
+def demo(
+    respondents: Annotated[int, typer.Option("--respondents", "-n", min=1)] = 8_000,
+    epsilon: Epsilon = 1.0,
+    charts: Annotated[Path, typer.Option(help="Folder for the charts.")] = Path("out/demo"),
+    layout: Layout = Format.table,
+) -> None:
+    """A survey of simulated respondents, randomised with secure coins, estimated with intervals."""
+    from rich.console import Console
+
+    from deniable.studio import demo as survey
+    from deniable.studio.charts import save
+    from deniable.studio.tables import show
+
+    console = Console(stderr=layout is not Format.table)
+    epsilon_each = epsilon / len(survey.QUESTIONS)
+    console.print(
+        f"[bold]{respondents:,} simulated respondents[/], {len(survey.QUESTIONS)} questions, "
+        f"epsilon {epsilon:g} for each person: {epsilon_each:g} a question.\n"
+        "Every answer is randomised before it leaves its device; the truth column is known "
+        "only because this is a simulation."
+    )
+    rows: list[dict[str, Any]] = []
+    for number, question in enumerate(survey.QUESTIONS, 1):
+        with console.status(f"asking: {question}"):
+            answered = survey.ask(question, respondents, epsilon_each)
+            files = [charts / f"question-{number}{end}" for end in (".html", ".png")]
+            chart = answered.estimate.plot(truth=answered.truth)
+            saved = [str(save(chart, file)) for file in files]
+        if layout is Format.table:
+            console.print(f"\n[bold]{question}[/]")
+            console.print(answered.estimate.table(truth=answered.truth))
+        else:
+            rows += _estimate_rows(question, answered)
+        console.print(f"charts: {', '.join(saved)}", style="dim", soft_wrap=True)
+    if rows:
+        show(rows, layout)
+
+
+def _estimate_rows(question: str, answered: Any) -> list[dict[str, Any]]:
+    columns = {**answered.estimate.columns(), "truth": answered.truth.tolist()}
+    values = zip(*columns.values(), strict=True)
+    return [{"question": question, **dict(zip(columns, row, strict=True))} for row in values]
+
+
+@app.command()
+def simulate(
+    mechanism: Annotated[
+        list[str] | None,
+        typer.Option("--mechanism", "-m", help="Which one; may be repeated. Default: all."),
+    ] = None,
+    size: Size = 16,
+    epsilon: Epsilon = 1.0,
+    respondents: Annotated[int, typer.Option("--respondents", "-n", min=1)] = 10_000,
+    distribution: Annotated[
+        str, typer.Option("--distribution", "-d", help="uniform, zipf, geometric, gaussian, spike.")
+    ] = "zipf",
+    method: Annotated[str, typer.Option(help="unbiased, normalized or projected.")] = "unbiased",
+    runs: Annotated[int, typer.Option(min=1, help="Repetitions to average over.")] = 20,
+    seed: Annotated[int | None, typer.Option(min=0, help="For a reproducible simulation.")] = None,
+    layout: Layout = Format.table,
+    chart: Chart = None,
+) -> None:
+    """Simulate collections and show the error of each mechanism beside its prediction."""
+    import numpy as np
+
+    from deniable.studio.charts import error_chart
+    from deniable.studio.simulate import population
+    from deniable.studio.tables import show
+
+    chosen = _choose(mechanism, size, epsilon)
+    rng = np.random.default_rng(seed)
+    values = population(distribution, size, respondents, rng)
+    rows = _simulate_all(chosen, values, method, rng, runs)
+    title = f"k = {size}, epsilon = {epsilon:g}, n = {respondents:,}, {distribution}, {method}"
+    show(rows, layout, f"{title}, {runs} runs")
+    _save_charts(chart, lambda: error_chart(rows, title))
+
+
+def _choose(names: list[str] | None, size: int, epsilon: float) -> list[Any]:
+    from deniable.mechanisms import mechanism as build
+    from deniable.mechanisms import mechanisms
+
+    every = [name for name in mechanisms() if name != "brr" or size == 2]
+    return [build(name, size, epsilon) for name in names or every]
+
+
+def _simulate_all(
+    chosen: list[Any], values: Any, method: str, rng: Generator, runs: int
+) -> list[dict[str, Any]]:
+    from rich.console import Console
+    from rich.progress import track
+
+    from deniable.studio import simulate as studio
+
+    console = Console(stderr=True)
+    rows = []
+    for one in chosen:
+        steps = studio.runs(one, values, method, rng, runs)
+        steps = track(steps, one.name, total=runs, console=console, transient=True)
+        rows.append(studio.summary(one, values, list(steps)))
+    return rows
+
+
+def _save_charts(paths: list[Path] | None, make: Any) -> None:
+    if not paths:
+        return
+    from deniable.studio.charts import save
+
+    chart = make()
+    for path in paths:
+        typer.echo(f"chart: {save(chart, path)}", err=True)
+
+
+@app.command()
+def mechanisms(size: Size = 16, epsilon: Epsilon = 1.0, layout: Layout = Format.table) -> None:
+    """List the mechanisms: source, size of a report, variance, and what each is good for."""
+    from deniable.mechanisms import mechanisms as registry
+    from deniable.studio.tables import show
+
+    rows = []
+    for name, family in registry().items():
+        one = family(2 if name == "brr" else size, epsilon)
+        rows.append(
+            {
+                "name": name,
+                "mechanism": family.title,
+                "paper": family.paper,
+                "bits_per_report": one.bits_per_report,
+                "n_variance": float(one.variance(1).mean()),
+                "good_for": family.good_for,
+            }
+        )
+    show(rows, layout, f"k = {size} (brr: 2), epsilon = {epsilon:g}; n x variance of a frequency")
+
+
+@app.command()
+def bench(
+    size: Annotated[
+        list[int] | None, typer.Option("--size", "-k", help="Answers; may be repeated.")
+    ] = None,
+    epsilon: Epsilon = 1.0,
+    respondents: Annotated[int, typer.Option("--respondents", "-n", min=1000)] = 1_000_000,
+    threads: Annotated[int | None, typer.Option(min=1, help="Default: all cores.")] = None,
+    layout: Layout = Format.table,
+) -> None:
+    """Measure this machine: time a report, beside the bound of random numbers and memory."""
+    from rich.console import Console
+    from rich.progress import track
+
+    from deniable.studio.bench import bounds, measure
+    from deniable.studio.tables import show
+
+    limits = bounds()
+    cases = [one for k in size or [16, 128, 1024] for one in _choose(None, k, epsilon)]
+    console = Console(stderr=True)
+    steps = track(cases, "measuring", console=console, transient=True)
+    rows = [row for one in steps for row in measure(one, respondents, threads, limits)]
+    title = f"n = {respondents:,}, epsilon = {epsilon:g}; keystream {limits.keystream:.1f} GB/s"
+    show(rows, layout, f"{title}, memory copy {limits.memcpy:.1f} GB/s")
+
+
+def main() -> None:
+    """Run the command; a refused input is one clear line, not a traceback."""
+    try:
+        app()
+    except (ValueError, ImportError, OSError) as error:
+        typer.secho(f"deniable: {error}", fg="red", err=True)
+        sys.exit(2)

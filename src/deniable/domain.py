@@ -1,0 +1,157 @@
+"""The set of answers a question allows: labels, or the integers 0..k-1."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterable, Sequence
+from typing import Any, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from deniable.errors import InvalidArgument, require_int, shorten
+
+Label: TypeAlias = str | int | bool
+DomainLike: TypeAlias = "Domain | int | Iterable[Label]"
+
+#: Values are 32-bit indices, and local hashing needs them distinct modulo 2**31 - 1.
+MAX_SIZE = (1 << 31) - 2
+
+
+class Domain:
+    """Answers ``labels[0..k-1]``, or 0..k-1 when built from the integer k.
+
+    ``other`` names the answer that stands for everything unknown; without it an unknown answer
+    is refused. A domain never changes; equal domains compare and hash equal.
+    """
+
+    __slots__ = ("_index", "labels", "other", "size")
+    labels: tuple[Label, ...] | None
+    size: int
+    other: Label | None
+
+    def __init__(self, answers: int | Iterable[Label], other: Label | None = None) -> None:
+        labels = None if isinstance(answers, (int, np.integer)) else _checked_labels(answers)
+        size = require_int("domain", answers, 2, MAX_SIZE) if labels is None else len(labels)
+        index = None if labels is None else {label: i for i, label in enumerate(labels)}
+        for name, value in (("labels", labels), ("size", size), ("_index", index)):
+            object.__setattr__(self, name, value)
+        if other is not None and not self._knows(other):
+            raise InvalidArgument("other", other, f"one of the answers, {self}")
+        object.__setattr__(self, "other", other)
+
+    @classmethod
+    def of(cls, answers: DomainLike) -> Domain:
+        """``answers`` itself if it is a domain, else the domain built from it."""
+        return answers if isinstance(answers, Domain) else cls(answers)
+
+    def encode(self, values: Any) -> NDArray[Any]:
+        """The indices of ``values``: a one-dimensional array of integers of 0..k-1.
+
+        Accepts lists, NumPy arrays, pandas and Polars series, and Arrow arrays.
+        """
+        if isinstance(values, (str, bytes)) or not hasattr(values, "__iter__"):
+            raise InvalidArgument("values", values, "a list or array of answers")
+        return self._encode_integers(values) if self._index is None else self._encode_labels(values)
+
+    def label(self, index: int) -> Label:
+        """The answer with this index."""
+        return index if self.labels is None else self.labels[index]
+
+    def to_spec(self) -> dict[str, Any]:
+        """The domain as JSON data."""
+        answers: dict[str, Any] = (
+            {"size": self.size} if self.labels is None else {"labels": list(self.labels)}
+        )
+        return answers if self.other is None else {**answers, "other": self.other}
+
+    @classmethod
+    def from_spec(cls, spec: Any) -> Domain:
+        """The domain that `to_spec` described."""
+        if not isinstance(spec, dict) or set(spec) - {"other"} not in ({"size"}, {"labels"}):
+            raise InvalidArgument("domain", spec, "an object with 'size' or 'labels'")
+        answers = spec["size"] if "size" in spec else spec["labels"]
+        if ("size" in spec) != isinstance(answers, int) or isinstance(answers, (str, bool)):
+            raise InvalidArgument("domain", spec, "an integer 'size' or a list of 'labels'")
+        return cls(answers, spec.get("other"))
+
+    def _knows(self, answer: Any) -> bool:
+        if self._index is not None:
+            return isinstance(answer, Hashable) and answer in self._index
+        return isinstance(answer, int) and 0 <= answer < self.size
+
+    def _encode_integers(self, values: Any) -> NDArray[Any]:
+        array = np.asarray(values)
+        if array.ndim != 1 or (array.size and array.dtype.kind not in "bui"):
+            allowed = f"a one-dimensional array of integers of 0..{self.size - 1}"
+            raise InvalidArgument("values", values, allowed)
+        array = array.view(np.uint8) if array.dtype.kind == "b" else array
+        array = array if array.size else array.astype(np.uint8)
+        if array.size and not 0 <= array.min() <= array.max() < self.size:
+            unknown = (array < 0) | (array >= self.size)
+            if self.other is None:
+                self._refuse_first(array, unknown)
+            array = np.where(unknown, np.array(self.other, dtype=array.dtype), array)
+        return array
+
+    def _refuse_first(self, array: NDArray[Any], unknown: NDArray[np.bool_]) -> None:
+        position = int(np.argmax(unknown))
+        allowed = f"an integer of 0..{self.size - 1}"
+        raise InvalidArgument(f"values[{position}]", array[position].item(), allowed)
+
+    def _encode_labels(self, values: Any) -> NDArray[Any]:
+        assert self._index is not None
+        answers = _to_list(values)
+        try:
+            return np.fromiter(map(self._index.__getitem__, answers), np.uint32, len(answers))
+        except (KeyError, TypeError):
+            return np.array([self._find(i, a) for i, a in enumerate(answers)], dtype=np.uint32)
+
+    def _find(self, position: int, answer: Any) -> int:
+        assert self._index is not None
+        if self._knows(answer):
+            return self._index[answer]
+        if self.other is None:
+            raise InvalidArgument(f"values[{position}]", answer, f"one of {self}")
+        return self._index[self.other]
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        raise AttributeError("a Domain cannot be changed")
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return (Domain, (self.size if self.labels is None else self.labels, self.other))
+
+    def __len__(self) -> int:
+        return self.size
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Domain):
+            return NotImplemented
+        # 1 == True in Python, but not in JSON: compare what the specs say.
+        return repr(self.to_spec()) == repr(other.to_spec())
+
+    def __hash__(self) -> int:
+        return hash((self.size, self.labels, self.other))
+
+    def __repr__(self) -> str:
+        answers = f"0..{self.size - 1}" if self.labels is None else shorten(list(self.labels))
+        return answers if self.other is None else f"{answers} (others as {self.other!r})"
+
+
+def _checked_labels(answers: Any) -> tuple[Label, ...]:
+    if isinstance(answers, (str, bytes)) or not isinstance(answers, Iterable):
+        raise InvalidArgument("domain", answers, "an integer of at least 2 or a list of labels")
+    labels = tuple(_to_list(answers))
+    for label in labels:
+        if not isinstance(label, (str, int)):
+            raise InvalidArgument("domain", label, "made of labels that are text or integers")
+    if len(labels) < 2 or len(set(labels)) < len(labels):
+        raise InvalidArgument("domain", list(labels), "at least two labels, all different")
+    return labels
+
+
+def _to_list(values: Any) -> Sequence[Any]:
+    """Plain Python objects: a NumPy string or an Arrow scalar would not be found among labels."""
+    for method in ("to_pylist", "tolist", "to_list"):
+        if hasattr(values, method):
+            return list(getattr(values, method)())
+    return list(values)

@@ -1,0 +1,51 @@
+"""What the house says when it refuses an input: the argument, the value, and what is allowed."""
+
+from __future__ import annotations
+
+from typing import Any
+
+_SHOWN = 80
+
+
+class InvalidArgument(ValueError):
+    """An argument has a value that is not allowed."""
+
+    def __init__(self, name: str, value: Any, allowed: str) -> None:
+        super().__init__(f"{name!r} must be {allowed}; got {shorten(value)}.")
+        self.name = name
+        self.value = value
+        self.allowed = allowed
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return (type(self), (self.name, self.value, self.allowed))
+
+
+class MismatchError(ValueError):
+    """Two things that belong to different collections or mechanisms were brought together."""
+
+
+class CorruptData(ValueError):
+    """Bytes or a table that are not what they claim to be: foreign, truncated or altered."""
+
+
+class MissingExtra(ImportError):
+    """A feature was used whose optional dependency is not installed."""
+
+    def __init__(self, package: str, extra: str) -> None:
+        super().__init__(
+            f"this needs the package {package!r}: pip install 'deniable[{extra}]'", name=package
+        )
+
+
+def shorten(value: Any) -> str:
+    """``repr(value)``, cut so that a message never carries a whole data set."""
+    text = repr(value)
+    return text if len(text) <= _SHOWN else text[: _SHOWN - 3] + "..."
+
+
+def require_int(name: str, value: Any, low: int, high: int) -> int:
+    """``value`` as a Python int if it is an integer of ``low..high``, else a refusal."""
+    integer = getattr(value, "__index__", None)
+    if integer is None or isinstance(value, bool) or not low <= integer() <= high:
+        raise InvalidArgument(name, value, f"an integer of {low}..{high}")
+    return int(integer())

@@ -1,0 +1,128 @@
+"""An estimate: numbers that know how wrong they are."""
+
+from __future__ import annotations
+
+import csv
+import html
+import io
+import json
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from deniable.domain import Label
+from deniable.errors import InvalidArgument
+from deniable.extras import pandas, pyarrow
+
+if TYPE_CHECKING:
+    import altair as alt
+    import pandas as pd
+    import pyarrow as pa
+    from rich.table import Table
+
+Floats = NDArray[np.float64]
+#: Rows shown on a screen; all of them are in every export.
+SHOWN = 40
+
+
+@dataclass(frozen=True, eq=False)
+class Estimate:
+    """Frequencies with the errors of their unbiased estimates.
+
+    ``standard_errors`` and ``intervals`` describe the randomness of the mechanism for a fixed
+    population: they are about the people who answered, not about those who might have.
+    """
+
+    labels: tuple[Label, ...]
+    frequencies: Floats
+    standard_errors: Floats
+    #: One row (low, high) a value.
+    intervals: Floats
+    n: int
+    method: str
+    confidence: float
+    #: The mechanism it came from, in words.
+    source: str
+
+    def columns(self) -> dict[str, list[Any]]:
+        """The estimate as plain columns, the common form of every export."""
+        return {
+            "value": list(self.labels),
+            "frequency": self.frequencies.tolist(),
+            "standard_error": self.standard_errors.tolist(),
+            "low": self.intervals[:, 0].tolist(),
+            "high": self.intervals[:, 1].tolist(),
+        }
+
+    @property
+    def about(self) -> dict[str, Any]:
+        """What the numbers are."""
+        return {
+            "n": self.n,
+            "method": self.method,
+            "confidence": self.confidence,
+            "mechanism": self.source,
+        }
+
+    def to_pandas(self) -> pd.DataFrame:
+        return pandas().DataFrame(self.columns())
+
+    def to_arrow(self) -> pa.Table:
+        """An Arrow table with `about` in its metadata."""
+        metadata = {f"deniable.{key}": str(value) for key, value in self.about.items()}
+        return pyarrow().table(self.columns()).replace_schema_metadata(metadata)
+
+    def to_json(self) -> str:
+        """An object with `about` and one entry a value."""
+        columns = self.columns()
+        rows = [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
+        return json.dumps({**self.about, "values": rows}, indent=2)
+
+    def to_csv(self) -> str:
+        columns = self.columns()
+        text = io.StringIO()
+        writer = csv.writer(text, lineterminator="\n")
+        writer.writerow(columns)
+        writer.writerows(zip(*columns.values(), strict=True))
+        return text.getvalue()
+
+    def plot(self, truth: ArrayLike | None = None) -> alt.Chart | alt.LayerChart:
+        """Bars with intervals; ``truth`` (of a simulation) is marked beside them."""
+        from deniable.studio.charts import estimate_chart
+
+        return estimate_chart(self, None if truth is None else self._truth(truth))
+
+    def table(self, truth: ArrayLike | None = None) -> Table:
+        """A table for the terminal; ``truth`` (of a simulation) gets a column of its own."""
+        from deniable.studio.tables import estimate_table
+
+        return estimate_table(self, None if truth is None else self._truth(truth))
+
+    def _truth(self, truth: ArrayLike) -> Floats:
+        values = np.asarray(truth, dtype=np.float64)
+        if values.shape != self.frequencies.shape:
+            raise InvalidArgument("truth", truth, f"{len(self.labels)} frequencies")
+        return values
+
+    def __rich__(self) -> Table:
+        return self.table()
+
+    def __str__(self) -> str:
+        return f"{self.method} frequencies of {self.n} reports, {self.source}"
+
+    def _repr_html_(self) -> str:
+        columns = self.columns()
+        head = "".join(f"<th>{name}</th>" for name in columns)
+        shown = list(zip(*columns.values(), strict=True))[:SHOWN]
+        body = "".join(f"<tr>{''.join(_cell(x) for x in row)}</tr>" for row in shown)
+        more = len(self.labels) - len(shown)
+        note = f"; {more} more values" if more else ""
+        caption = html.escape(f"{self} ({self.confidence:.0%} intervals{note})")
+        return f"<table><caption>{caption}</caption><tr>{head}</tr>{body}</table>"
+
+
+def _cell(value: Any) -> str:
+    text = f"{value:.4f}" if isinstance(value, float) else html.escape(str(value))
+    return f"<td>{text}</td>"

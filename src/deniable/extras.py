@@ -1,0 +1,29 @@
+"""Optional dependencies, imported when first needed, with a message that says what to install."""
+
+from __future__ import annotations
+
+import importlib
+from typing import Any
+
+from deniable.errors import MissingExtra
+
+
+def _load(module: str, extra: str) -> Any:
+    try:
+        return importlib.import_module(module)
+    except ImportError as error:
+        raise MissingExtra(module, extra) from error
+
+
+def pyarrow() -> Any:
+    return _load("pyarrow", "data")
+
+
+def pandas() -> Any:
+    return _load("pandas", "data")
+
+
+def altair() -> Any:
+    """Altair, with its renderer for files at hand."""
+    _load("vl_convert", "plot")
+    return _load("altair", "plot")

@@ -1,0 +1,26 @@
+"""How a kernel is compiled: without the interpreter lock, and cached on disk where there is a place for it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+import numba
+
+Function = TypeVar("Function", bound=Callable[..., Any])
+
+
+def kernel(function: Function) -> Function:
+    """Compile ``function`` at its first call."""
+    options = {"nogil": True, "error_model": "numpy"}
+    try:
+        compiled: Function = numba.njit(cache=True, **options)(function)
+    except RuntimeError:  # nowhere to keep a cache: compile anew in every process
+        compiled = numba.njit(**options)(function)
+    return compiled
+
+
+def inlined(function: Function) -> Function:
+    """Compile ``function`` into each kernel that calls it."""
+    compiled: Function = numba.njit(inline="always", error_model="numpy")(function)
+    return compiled

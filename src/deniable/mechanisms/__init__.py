@@ -1,0 +1,93 @@
+"""The mechanisms, and the registry that finds them by name."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Mapping
+from types import ModuleType
+from typing import Any
+
+from deniable.domain import Domain, DomainLike
+from deniable.errors import InvalidArgument
+from deniable.mechanisms.base import SPEC_VERSION, Mechanism
+from deniable.mechanisms.direct import BRR, GRR
+from deniable.mechanisms.hadamard import HR
+from deniable.mechanisms.hashing import BLH, OLH
+from deniable.mechanisms.subset import SS
+from deniable.mechanisms.unary import OUE, SUE, UE
+
+__all__ = [
+    "BLH", "BRR", "GRR", "HR", "OLH", "OUE", "SS", "SUE", "UE",
+    "Mechanism", "from_spec", "mechanism", "mechanisms", "register",
+]  # fmt: skip
+
+_REGISTRY: dict[str, type[Mechanism]] = {}
+
+
+def register(family: type[Mechanism]) -> type[Mechanism]:
+    """Make a mechanism known by its name; usable as a class decorator."""
+    known = _REGISTRY.setdefault(family.name, family)
+    if known is not family:
+        raise InvalidArgument("name", family.name, f"new; {known} has it already")
+    return family
+
+
+for _family in (BRR, GRR, SUE, OUE, UE, SS, BLH, OLH, HR):
+    register(_family)
+
+
+def mechanisms() -> Mapping[str, type[Mechanism]]:
+    """All registered mechanisms by name."""
+    return dict(_REGISTRY)
+
+
+def find(name: Any) -> type[Mechanism]:
+    """The class registered under ``name``."""
+    family = _REGISTRY.get(name.lower()) if isinstance(name, str) else None
+    if family is None:
+        raise InvalidArgument("mechanism", name, f"one of {', '.join(_REGISTRY)}")
+    return family
+
+
+def mechanism(name: str, domain: DomainLike, epsilon: float, **integers: Any) -> Mechanism:
+    """A mechanism by name: ``mechanism("oue", 16, epsilon=1.0)``."""
+    return find(name)(domain, epsilon, **integers)
+
+
+def from_spec(spec: Any) -> Mechanism:
+    """The mechanism that `Mechanism.to_spec` described; refuses one that breaks its own epsilon."""
+    keys = {"deniable", "mechanism", "domain", "epsilon", "design", "thresholds"}
+    if not isinstance(spec, Mapping) or set(spec) != keys:
+        raise InvalidArgument("spec", spec, f"an object with the keys {sorted(keys)}")
+    if spec["deniable"] != SPEC_VERSION:
+        raise InvalidArgument("deniable", spec["deniable"], f"the spec version {SPEC_VERSION}")
+    family = find(spec["mechanism"])
+    integers = {
+        **_integers(spec, "design", family.design, int),
+        **_integers(spec, "thresholds", family.thresholds, str),
+    }
+    return family(Domain.from_spec(spec["domain"]), spec["epsilon"], **integers)
+
+
+def _integers(
+    spec: Mapping[str, Any], part: str, names: tuple[str, ...], kind: type
+) -> dict[str, int]:
+    """The integers of one part of a spec, written as JSON integers or as decimal strings."""
+    given = spec[part]
+    if not isinstance(given, Mapping) or set(given) != set(names):
+        raise InvalidArgument(part, given, f"an object with the keys {sorted(names)}")
+    for name, value in given.items():
+        digits = str(value).removeprefix("-")
+        if type(value) is not kind or not (digits.isascii() and digits.isdigit()):
+            raise InvalidArgument(name, value, f"an integer, written as a JSON {kind.__name__}")
+    return {name: int(value) for name, value in given.items()}
+
+
+class _Room(ModuleType):
+    """This package is also the public function ``deniable.mechanisms()``: both want the name."""
+
+    def __call__(self) -> Mapping[str, type[Mechanism]]:
+        return mechanisms()
+
+
+sys.modules[__name__].__class__ = _Room

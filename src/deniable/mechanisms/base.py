@@ -1,0 +1,321 @@
+"""The contract that every mechanism fulfils.
+
+A mechanism is a frozen value: a domain, the target epsilon, and the integers of its channel. A family
+says in one file how a report is made (`report`, and `fill` for many at once), how reports are counted
+(`count`), and what the counts mean (`p` and `q`, or `unbiased` and `variance_line`). Everything else
+follows here.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterator, Sequence
+from fractions import Fraction
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from deniable.domain import Domain, DomainLike
+from deniable.errors import InvalidArgument, require_int
+from deniable.privacy import Channel, Guarantee, check_epsilon, exact_channel, exp_below
+from deniable.randomness import (
+    BLOCK_WORDS,
+    SCALE,
+    WORD_BYTES,
+    ByteCoins,
+    Coins,
+    Keystream,
+    Words,
+    draw_key,
+)
+
+if TYPE_CHECKING:
+    from numpy.random import Generator
+
+    from deniable.estimation import Estimate
+    from deniable.reports import Reports
+    from deniable.tally import Tally
+
+SPEC_VERSION = 1
+#: Up to here reports are made one by one, which is slower but needs no compiled kernel.
+SMALL_JOB = 32
+#: Reports a chunk; a multiple of 8, so that packed rows of any width fill whole words.
+CHUNK = 1 << 15
+#: Bytes of reports that a kernel works on before it moves on.
+CACHE_BYTES = 1 << 18
+
+Floats = NDArray[np.float64]
+Counts = NDArray[np.int64]
+
+
+class Mechanism(ABC):
+    """An epsilon-LDP channel from a domain to reports."""
+
+    #: Name in the registry and in specs, e.g. "oue".
+    name: ClassVar[str]
+    #: One line each for the table of mechanisms.
+    title: ClassVar[str]
+    paper: ClassVar[str]
+    good_for: ClassVar[str]
+    #: Integers that choose the shape of the channel, and those that are probabilities out of 2**64.
+    design: ClassVar[tuple[str, ...]] = ()
+    thresholds: ClassVar[tuple[str, ...]] = ()
+
+    domain: Domain
+    epsilon: float
+
+    def __init__(self, domain: DomainLike, epsilon: float, **integers: int | None) -> None:
+        """Freeze the fields; every integer that is None is derived from epsilon."""
+        vars(self).update(domain=Domain.of(domain), epsilon=check_epsilon(epsilon))
+        for name, given in integers.items():
+            vars(self)[name] = self._derive(name) if given is None else given
+        for name in self.thresholds:
+            require_int(name, getattr(self, name), 1, SCALE - 1)
+        if self.guarantee.ratio > exp_below(self.epsilon):
+            raise InvalidArgument(
+                "thresholds",
+                {name: getattr(self, name) for name in self.thresholds},
+                f"such that epsilon = {self.epsilon} holds (these give {self.guarantee.epsilon})",
+            )
+
+    # ---- what a family says
+
+    @abstractmethod
+    def _derive(self, name: str) -> int:
+        """The value of the design integer or threshold ``name`` that suits epsilon best."""
+
+    @abstractmethod
+    def report(self, value: int, coins: Coins) -> Any:
+        """The randomised report of the value with this index; run on the respondent's device.
+
+        A pure function of the value and the coins that always draws `coin_words` words.
+        """
+
+    @property
+    @abstractmethod
+    def coin_words(self) -> int:
+        """The number of 64-bit words that one report draws, whatever the value."""
+
+    @property
+    @abstractmethod
+    def dtype(self) -> np.dtype[Any]:
+        """The NumPy type of one report in a column."""
+
+    @property
+    @abstractmethod
+    def bits_per_report(self) -> int:
+        """The bits that one report needs on the wire."""
+
+    @property
+    @abstractmethod
+    def guarantee(self) -> Guarantee:
+        """What the integer channel promises."""
+
+    @property
+    @abstractmethod
+    def p(self) -> Fraction:
+        """The probability that a report supports its own value, p*."""
+
+    @property
+    @abstractmethod
+    def q(self) -> Fraction:
+        """The probability that a report supports a given other value, q*."""
+
+    @abstractmethod
+    def count(self, data: NDArray[Any]) -> Counts:
+        """The counts of a column of reports; refuses reports that the mechanism cannot make."""
+
+    @property
+    def cells(self) -> int:
+        """The length of `count`'s result."""
+        return self.domain.size
+
+    def fill(self, values: NDArray[np.uint32], out: NDArray[Any], keystream: Keystream) -> None:
+        """Write the reports of many values; families override it with a kernel.
+
+        ``out`` may be longer than ``values``, up to a multiple of 8; what follows is not used.
+        """
+        out[: len(values)] = self._one_by_one(values, keystream)
+
+    # ---- what follows: numbers
+
+    def unbiased(self, counts: Counts, n: int) -> Floats:
+        """Unbiased frequencies: f_v = (c_v / n - q) / (p - q)."""
+        return (counts / n - float(self.q)) / float(self.p - self.q)
+
+    def variance_line(self, f: Floats) -> tuple[Floats, Floats]:
+        """(A, B) with n Var(f_v) = A_v + B_v f_v for a fixed population with frequencies f.
+
+        For supports with p and q: A = q (1 - q) / (p - q)^2 and B = (1 - p - q) / (p - q).
+        """
+        p, q = self.p, self.q
+        a = float(q * (1 - q) / (p - q) ** 2)
+        b = float((1 - p - q) / (p - q))
+        return np.full(f.shape, a), np.full(f.shape, b)
+
+    def variance(self, n: int, f: ArrayLike | None = None) -> Floats:
+        """The variance of each unbiased frequency from n reports of a fixed population.
+
+        ``f`` holds the true frequencies (default: uniform); a single number stands for a
+        value with that frequency while the others share the rest equally.
+        """
+        n = require_int("n", n, 1, 1 << 62)
+        frequencies = self._frequencies(f)
+        a, b = self.variance_line(frequencies)
+        line = (a + b * frequencies) / n
+        return line if f is None or np.ndim(f) else np.asarray(line[0])
+
+    def channel(self) -> Channel:
+        """The exact channel matrix, inputs x outputs, by running `report`; for small domains."""
+        return exact_channel(self.report, range(self.domain.size))
+
+    # ---- what follows: the trip of a report
+
+    def privatize(
+        self, values: Any, rng: Generator | None = None, *, threads: int | None = None
+    ) -> Reports:
+        """Randomise answers. Secure coins, unless a simulation passes ``rng``."""
+        from deniable.reports import Reports
+
+        indices = self.domain.encode(values)
+        key = draw_key(rng)
+        if len(indices) <= SMALL_JOB:
+            data = self._one_by_one(indices, Keystream(key))
+        else:
+            data = self._in_bulk(indices, key, threads)
+        return Reports(self, data)
+
+    def tally(self, reports: Reports | None = None, *, threads: int | None = None) -> Tally:
+        """The counts of ``reports``, or an empty tally."""
+        from deniable.tally import Tally
+
+        tally = Tally(self)
+        return tally if reports is None else tally.add(reports, threads=threads)
+
+    def estimate(
+        self, reports: Reports, method: str | None = None, *, confidence: float = 0.95
+    ) -> Estimate:
+        """Frequencies with errors, straight from reports."""
+        return self.tally(reports).estimate(method, confidence=confidence)
+
+    def pack(self, reports: Sequence[Any]) -> NDArray[Any]:
+        """Single reports as a column of `dtype`."""
+        if self.dtype.subdtype is not None:
+            flat = np.frombuffer(b"".join(reports), dtype=np.uint8)
+            return flat.reshape(len(reports), *self.dtype.shape).copy()
+        return np.array(reports, dtype=self.dtype)
+
+    def _one_by_one(self, indices: NDArray[Any], keystream: Keystream) -> NDArray[Any]:
+        reports = []
+        for value in indices.tolist():
+            coins = ByteCoins(keystream.bytes(self.coin_words * WORD_BYTES))
+            reports.append(self.report(value, coins))
+            coins.finish()
+        return self.pack(reports)
+
+    def _in_bulk(self, indices: NDArray[Any], key: bytes, threads: int | None) -> NDArray[Any]:
+        from deniable.kernels.threads import run, thread_count
+
+        n = len(indices)
+        data = np.empty(-(-n // 8) * 8, dtype=self.dtype)
+        chunks = -(-n // CHUNK)
+        workers = min(thread_count(threads), chunks)
+
+        def work(first: int) -> None:
+            keystream = Keystream(key)
+            for chunk in range(first, chunks, workers):
+                part = slice(chunk * CHUNK, (chunk + 1) * CHUNK)
+                keystream.seek(chunk)
+                self.fill(indices[part].astype(np.uint32), data[part], keystream)
+
+        run(work, range(workers))
+        return data[:n]
+
+    def _frequencies(self, f: ArrayLike | None) -> Floats:
+        k = self.domain.size
+        given = np.asarray(1 / k if f is None else f, dtype=np.float64)
+        if given.ndim == 0:
+            given = np.concatenate([given[None], np.full(k - 1, (1 - given) / (k - 1))])
+        if given.shape != (k,) or not np.all((given >= 0) & (given <= 1)):
+            raise InvalidArgument("f", f, f"a number or {k} numbers of 0..1")
+        return given
+
+    # ---- what follows: a value that can be shared
+
+    def to_spec(self) -> dict[str, Any]:
+        """Everything a client or server needs, as JSON data.
+
+        Thresholds are decimal strings: many JSON readers cut integers to 53 bits.
+        """
+        return {
+            "deniable": SPEC_VERSION,
+            "mechanism": self.name,
+            "domain": self.domain.to_spec(),
+            "epsilon": self.epsilon,
+            "design": {name: getattr(self, name) for name in self.design},
+            "thresholds": {name: str(getattr(self, name)) for name in self.thresholds},
+        }
+
+    @cached_property
+    def _key(self) -> tuple[Any, ...]:
+        integers = (getattr(self, name) for name in (*self.design, *self.thresholds))
+        return (type(self), self.domain, self.epsilon, *integers)
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        raise AttributeError(f"a mechanism cannot be changed: {name!r} is fixed")
+
+    def __eq__(self, other: object) -> bool:
+        return self._key == other._key if isinstance(other, Mechanism) else NotImplemented
+
+    def __hash__(self) -> int:
+        return hash(self._key)
+
+    def __repr__(self) -> str:
+        integers = "".join(f", {name}={getattr(self, name)}" for name in self.design)
+        return f"{type(self).__name__}({self.domain!r}, epsilon={self.epsilon}{integers})"
+
+
+def index_dtype(size: int) -> np.dtype[Any]:
+    """The smallest unsigned type that holds 0..size-1."""
+    return np.min_scalar_type(size - 1)
+
+
+def index_bits(size: int) -> int:
+    """The bits that an index of 0..size-1 needs."""
+    return (size - 1).bit_length()
+
+
+def mixture_keep(epsilon: float, outcomes: int, favoured: Fraction = Fraction(1)) -> int:
+    """The largest threshold T for "favoured outcomes with T / 2**64, else any of all outcomes".
+
+    Outcomes drawn by `Coins.choice` weigh at least floor(2**64 / outcomes) =: w, so the likelihood
+    ratio is at most 1 + T 2**64 / ((2**64 - T) favoured w), which must not exceed e**epsilon.
+    """
+    odds = (exp_below(epsilon) - 1) * favoured * (SCALE // outcomes) / SCALE
+    return int(SCALE * odds / (1 + odds))
+
+
+def mixture_ratio(keep: int, outcomes: int, favoured: Fraction = Fraction(1)) -> Fraction:
+    """The likelihood ratio of the channel that `mixture_keep` describes."""
+    return 1 + Fraction(keep * SCALE, (SCALE - keep) * (SCALE // outcomes)) / favoured
+
+
+def batches(
+    values: NDArray[np.uint32], out: NDArray[Any], keystream: Keystream, words: int
+) -> Iterator[tuple[NDArray[np.uint32], NDArray[Any], Words]]:
+    """Cut a chunk into cache-sized pieces, each with its coins, ``words`` a report."""
+    step = min(BLOCK_WORDS // words, max(8, CACHE_BYTES // out.itemsize // 8 * 8))
+    for start in range(0, len(values), step):
+        piece = slice(start, start + step)
+        yield values[piece], out[piece], keystream.words(words * len(values[piece]))
+
+
+def checked_histogram(data: NDArray[Any], size: int) -> Counts:
+    """How often each index of 0..size-1 was reported; any other index is refused."""
+    from deniable.kernels.direct import histogram
+
+    if data.size and (highest := int(data.max())) >= size:
+        raise InvalidArgument("reports", highest, f"indices of 0..{size - 1}")
+    return histogram(data, size)

@@ -1,0 +1,146 @@
+"""Randomised response: the report is a value of the domain.
+
+Warner (1965) for two values; Kairouz, Bonawitz and Ramage (2016) for k (k-RR, also called GRR).
+"""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from deniable.domain import DomainLike
+from deniable.errors import InvalidArgument
+from deniable.mechanisms.base import (
+    Counts,
+    Mechanism,
+    batches,
+    checked_histogram,
+    index_bits,
+    index_dtype,
+    mixture_keep,
+    mixture_ratio,
+)
+from deniable.privacy import Guarantee, exp_below
+from deniable.randomness import SCALE, Coins, Keystream
+
+
+class BRR(Mechanism):
+    """Binary randomised response: tell the truth with probability p, else the opposite.
+
+    p = e^eps / (e^eps + 1), q = 1 - p; exactly epsilon-LDP; n Var = e^eps / (e^eps - 1)^2.
+    """
+
+    name = "brr"
+    title = "binary randomised response"
+    paper = "Warner 1965"
+    good_for = "a yes/no question: optimal, one bit"
+    thresholds = ("keep",)
+    keep: int
+
+    def __init__(self, domain: DomainLike, epsilon: float, *, keep: int | None = None) -> None:
+        super().__init__(domain, epsilon, keep=keep)
+        if self.domain.size != 2:
+            raise InvalidArgument("domain", self.domain, "two answers for BRR")
+
+    def _derive(self, name: str) -> int:
+        odds = exp_below(self.epsilon)
+        return int(SCALE * odds / (1 + odds))
+
+    def report(self, value: int, coins: Coins) -> int:
+        return value if coins.below(self.keep) else 1 - value
+
+    @property
+    def coin_words(self) -> int:
+        return 1
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        return np.dtype(np.uint8)
+
+    @property
+    def bits_per_report(self) -> int:
+        return 1
+
+    @cached_property
+    def guarantee(self) -> Guarantee:
+        return Guarantee(Fraction(self.keep, SCALE - self.keep))
+
+    @property
+    def p(self) -> Fraction:
+        return Fraction(self.keep, SCALE)
+
+    @property
+    def q(self) -> Fraction:
+        return 1 - self.p
+
+    def fill(self, values: NDArray[np.uint32], out: NDArray[Any], keystream: Keystream) -> None:
+        from deniable.kernels.direct import keep_or_flip
+
+        for some, target, words in batches(values, out, keystream, self.coin_words):
+            keep_or_flip(target, some, words, np.uint64(self.keep))
+
+    def count(self, data: NDArray[Any]) -> Counts:
+        return checked_histogram(data, self.domain.size)
+
+
+class GRR(Mechanism):
+    """Generalised randomised response (k-RR): keep the value or draw uniformly from all k.
+
+    Keeping with t = (e^eps - 1) / (e^eps - 1 + k) gives p = t + (1 - t) / k = e^eps / (e^eps + k - 1)
+    and q = (1 - t) / k = 1 / (e^eps + k - 1); n Var = (e^eps + k - 2) / (e^eps - 1)^2 at f = 0.
+    """
+
+    name = "grr"
+    title = "generalised randomised response (k-RR)"
+    paper = "Kairouz et al. 2016"
+    good_for = "few values (k < 3 e^eps + 2): the smallest report"
+    thresholds = ("keep",)
+    keep: int
+
+    def __init__(self, domain: DomainLike, epsilon: float, *, keep: int | None = None) -> None:
+        super().__init__(domain, epsilon, keep=keep)
+
+    def _derive(self, name: str) -> int:
+        return mixture_keep(self.epsilon, self.domain.size)
+
+    def report(self, value: int, coins: Coins) -> int:
+        drawn = coins.choice(self.domain.size)
+        return value if coins.below(self.keep) else drawn
+
+    @property
+    def coin_words(self) -> int:
+        return 2
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        return index_dtype(self.domain.size)
+
+    @property
+    def bits_per_report(self) -> int:
+        return index_bits(self.domain.size)
+
+    @cached_property
+    def guarantee(self) -> Guarantee:
+        return Guarantee(mixture_ratio(self.keep, self.domain.size))
+
+    @property
+    def p(self) -> Fraction:
+        return Fraction(self.keep, SCALE) + self.q
+
+    @property
+    def q(self) -> Fraction:
+        return Fraction(SCALE - self.keep, SCALE * self.domain.size)
+
+    def fill(self, values: NDArray[np.uint32], out: NDArray[Any], keystream: Keystream) -> None:
+        from deniable.kernels.direct import keep_or_draw
+
+        size, keep = np.uint64(self.domain.size), np.uint64(self.keep)
+        for some, target, words in batches(values, out, keystream, self.coin_words):
+            keep_or_draw(target, some, words, size, keep)
+
+    def count(self, data: NDArray[Any]) -> Counts:
+        return checked_histogram(data, self.domain.size)

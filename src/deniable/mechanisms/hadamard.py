@@ -1,0 +1,196 @@
+"""Hadamard response: the report is an index; each value favours the half where its Hadamard row is +1.
+
+Acharya, Sun and Zhang (2019), with any number of blocks.
+"""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from functools import cached_property, lru_cache
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from deniable.domain import DomainLike
+from deniable.errors import InvalidArgument, require_int
+from deniable.mechanisms.base import (
+    Counts,
+    Floats,
+    Mechanism,
+    batches,
+    checked_histogram,
+    index_bits,
+    index_dtype,
+    mixture_keep,
+    mixture_ratio,
+)
+from deniable.privacy import Guarantee, check_epsilon, exp_below
+from deniable.randomness import SCALE, Coins, Keystream
+
+_HALF = Fraction(1, 2)
+MAX_BLOCK = 1 << 31
+
+
+class HR(Mechanism):
+    """M blocks of b = ``block`` indices; a value owns row 1..b-1 of the Hadamard matrix of one block.
+
+    Its set S_v holds the b / 2 indices y of its block with an even number of ones in (row & y). With
+    probability t the report is drawn from S_v, else from all M b indices; t = (e^eps - 1) / (e^eps - 1 + 2 M)
+    makes that epsilon-LDP. Rows are orthogonal, so f_v = (2 c(S_v) - c(block of v)) / (n t) is unbiased, with
+    n Var = (t F + (1 - t) / M) / t^2 - f_v where F is the frequency of the block's values together.
+
+    ``seed`` fixes the public permutation that hands out rows: values that are neighbours
+    in the domain must not be neighbours in the matrix. A negative seed leaves them in order.
+    """
+
+    name = "hr"
+    title = "Hadamard response"
+    paper = "Acharya et al. 2019"
+    good_for = "huge domains: report and decoding cost only log k"
+    design = ("block", "seed")
+    thresholds = ("keep",)
+    block: int
+    seed: int
+    keep: int
+
+    def __init__(
+        self,
+        domain: DomainLike,
+        epsilon: float,
+        *,
+        block: int | None = None,
+        seed: int = 0,
+        keep: int | None = None,
+    ) -> None:
+        require_int("seed", seed, -1, (1 << 53) - 1)
+        if block is not None:
+            require_int("block", block, 2, MAX_BLOCK)
+            if block & (block - 1):
+                raise InvalidArgument("block", block, "a power of two")
+        super().__init__(domain, epsilon, block=block, seed=seed, keep=keep)
+
+    @staticmethod
+    def suggest_block(k: int, epsilon: float) -> int:
+        """The block size with the least variance, averaged over the values (f = 1/k)."""
+        e = float(exp_below(check_epsilon(epsilon)))
+
+        def average_variance(block: int) -> float:
+            blocks = -(-k // (block - 1))
+            return (e - 1 + 2 * blocks) * (2 + (e - 1) / blocks) / (e - 1) ** 2
+
+        return min((1 << j for j in range(1, k.bit_length() + 1)), key=average_variance)
+
+    def _derive(self, name: str) -> int:
+        if name == "block":
+            return self.suggest_block(self.domain.size, self.epsilon)
+        return mixture_keep(self.epsilon, self.blocks, _HALF)
+
+    @property
+    def blocks(self) -> int:
+        """The number M of blocks."""
+        return -(-self.domain.size // (self.block - 1))
+
+    @property
+    def cells(self) -> int:
+        return self.blocks * self.block
+
+    def report(self, value: int, coins: Coins) -> int:
+        """Draw y and, if kept, put its parity right by flipping the lowest bit of the row."""
+        block, row = self._owners[value].tolist()
+        inner = coins.choice(self.block)
+        anywhere = coins.choice(self.blocks) * self.block + inner
+        odd = (inner & row).bit_count() & 1
+        kept = block * self.block + (inner ^ (odd * (row & -row)))
+        return kept if coins.below(self.keep) else anywhere
+
+    @property
+    def coin_words(self) -> int:
+        return 3
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        return index_dtype(self.cells)
+
+    @property
+    def bits_per_report(self) -> int:
+        return index_bits(self.cells)
+
+    @cached_property
+    def guarantee(self) -> Guarantee:
+        return Guarantee(mixture_ratio(self.keep, self.blocks, _HALF))
+
+    @property
+    def p(self) -> Fraction:
+        keep = Fraction(self.keep, SCALE)
+        return keep + (1 - keep) / (2 * self.blocks)
+
+    @property
+    def q(self) -> Fraction:
+        """1/2 with one block; with more there are two, one for the own block and one for the others."""
+        if self.blocks > 1:
+            raise AttributeError("HR with several blocks has no single q; see unbiased()")
+        return _HALF
+
+    @property
+    def _places(self) -> NDArray[np.int64]:
+        return public_permutation(self.domain.size, self.seed)
+
+    @cached_property
+    def _owners(self) -> NDArray[np.uint32]:
+        """The (block, row) of each value."""
+        block, row = np.divmod(self._places, self.block - 1)
+        return np.stack([block, row + 1], axis=1).astype(np.uint32)
+
+    def fill(self, values: NDArray[np.uint32], out: NDArray[Any], keystream: Keystream) -> None:
+        from deniable.kernels.hadamard import hadamard_responses
+
+        sizes = (np.uint64(self.block), np.uint64(self.blocks))
+        for some, target, words in batches(values, out, keystream, self.coin_words):
+            hadamard_responses(target, some, self._owners, words, sizes, np.uint64(self.keep))
+
+    def count(self, data: NDArray[Any]) -> Counts:
+        return checked_histogram(data, self.cells)
+
+    def unbiased(self, counts: Counts, n: int) -> Floats:
+        """Row r of a block's Walsh-Hadamard transform is 2 c(S_v) - c(block)."""
+        contrasts = walsh_hadamard(counts.reshape(self.blocks, self.block))[:, 1:].reshape(-1)
+        return contrasts[self._places] * (SCALE / (n * self.keep))
+
+    def variance_line(self, f: Floats) -> tuple[Floats, Floats]:
+        """n Var = (t F + (1 - t) / M) / t^2 - f_v."""
+        keep = self.keep / SCALE
+        owner = self._owners[:, 0]
+        shares = np.clip(np.bincount(owner, weights=f, minlength=self.blocks), 0, 1)
+        a = (keep * shares[owner] + (1 - keep) / self.blocks) / keep**2
+        return a, np.full(f.shape, -1.0)
+
+
+@lru_cache(maxsize=8)
+def public_permutation(size: int, seed: int) -> NDArray[np.int64]:
+    """The place of each value: its rank when 0..size-1 are sorted by a mixed 64-bit key.
+
+    The key of v is SplitMix64's output for the state seed 2**32 + v, a bijection: no ties.
+    """
+    if seed < 0:
+        places = np.arange(size)
+    else:
+        x = np.arange(size, dtype=np.uint64) + np.uint64((seed << 32) % SCALE)
+        x += np.uint64(0x9E3779B97F4A7C15)
+        x = (x ^ (x >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+        x = (x ^ (x >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+        places = np.empty(size, dtype=np.int64)
+        places[np.argsort(x ^ (x >> np.uint64(31)))] = np.arange(size)
+    places.setflags(write=False)
+    return places
+
+
+def walsh_hadamard(rows: NDArray[np.int64]) -> NDArray[np.int64]:
+    """The Walsh-Hadamard transform of each row (a power of two long), in exact integers."""
+    size = rows.shape[1]
+    half = 1
+    while half < size:
+        pairs = rows.reshape(-1, size // (2 * half), 2, half)
+        rows = np.stack([pairs[:, :, 0] + pairs[:, :, 1], pairs[:, :, 0] - pairs[:, :, 1]], axis=2)
+        half *= 2
+    return rows.reshape(-1, size)

@@ -1,0 +1,165 @@
+"""Unary encodings: one bit a value, each randomised on its own.
+
+The bit of the true value is reported as 1 with probability p, every other with q. Symmetric (SUE, the
+one-time form of Basic RAPPOR, Erlingsson et al. 2014) and optimised (OUE, Wang et al. 2017).
+"""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from deniable.domain import DomainLike
+from deniable.errors import InvalidArgument
+from deniable.mechanisms.base import batches
+from deniable.mechanisms.packed import PackedMechanism
+from deniable.privacy import Guarantee, exp_below
+from deniable.randomness import SCALE, Coins, Keystream
+
+Probability = float | Fraction
+
+
+class UnaryEncoding(PackedMechanism):
+    """Bits with P(1 | own value) = ``one`` / 2**64 and P(1 | other) = ``zero`` / 2**64.
+
+    Two values differ in two bits, so the likelihood ratio is exactly p (1 - q) / (q (1 - p)).
+    """
+
+    thresholds = ("one", "zero")
+    one: int
+    zero: int
+
+    def __init__(
+        self,
+        domain: DomainLike,
+        epsilon: float,
+        *,
+        one: int | None = None,
+        zero: int | None = None,
+    ) -> None:
+        super().__init__(domain, epsilon, one=one, zero=zero)
+
+    def report(self, value: int, coins: Coins) -> bytes:
+        return self.pack_bits(
+            v
+            for v in range(self.domain.size)
+            if coins.below(self.one if v == value else self.zero)
+        )
+
+    @property
+    def coin_words(self) -> int:
+        return self.domain.size
+
+    @cached_property
+    def guarantee(self) -> Guarantee:
+        return Guarantee(_odds(self.p) / _odds(self.q))
+
+    @property
+    def p(self) -> Fraction:
+        return Fraction(self.one, SCALE)
+
+    @property
+    def q(self) -> Fraction:
+        return Fraction(self.zero, SCALE)
+
+    def fill(self, values: NDArray[np.uint32], out: NDArray[Any], keystream: Keystream) -> None:
+        from deniable.kernels.bits import fill_unary
+
+        for some, rows, words in batches(values, out, keystream, 1):
+            fill_unary(rows, some, self.domain.size, self.one, self.zero, words.copy(), keystream)
+
+
+class SUE(UnaryEncoding):
+    """Symmetric unary encoding: p = s / (s + 1), q = 1 - p with s = e^(eps / 2).
+
+    n Var = s / (s - 1)^2 for every frequency.
+    """
+
+    name = "sue"
+    title = "symmetric unary encoding (k-RAPPOR)"
+    paper = "Erlingsson et al. 2014"
+    good_for = "comparison with RAPPOR; small epsilon"
+
+    def _derive(self, name: str) -> int:
+        s = exp_below(Fraction(self.epsilon) / 2)
+        one = int(SCALE * s / (s + 1))
+        return one if name == "one" else SCALE - one
+
+
+class OUE(UnaryEncoding):
+    """Optimised unary encoding: p = 1/2, q = 1 / (e^eps + 1).
+
+    n Var = 4 e^eps / (e^eps - 1)^2 at f = 0, the least of all unary encodings.
+    """
+
+    name = "oue"
+    title = "optimised unary encoding"
+    paper = "Wang et al. 2017"
+    good_for = "any k up to some thousands: low variance, fast to count"
+
+    def _derive(self, name: str) -> int:
+        return SCALE // 2 if name == "one" else _zero_for(Fraction(1, 2), self.epsilon)
+
+
+class UE(UnaryEncoding):
+    """Unary encoding with any p > q, epsilon = ln p (1 - q) / (q (1 - p)).
+
+    Give ``p`` and ``q`` (epsilon follows), or ``epsilon`` and ``p`` (q follows; p defaults to 1/2).
+    Both are rounded to multiples of 2**-64, and the guarantee is that of the rounded numbers.
+    """
+
+    name = "ue"
+    title = "unary encoding, any p and q"
+    paper = "Wang et al. 2017"
+    good_for = "studying p and q; other systems' settings"
+
+    def __init__(
+        self,
+        domain: DomainLike,
+        epsilon: float | None = None,
+        *,
+        p: Probability | None = None,
+        q: Probability | None = None,
+        one: int | None = None,
+        zero: int | None = None,
+    ) -> None:
+        if one is None:
+            one = _threshold("p", Fraction(1, 2) if p is None else p)
+        if zero is None and q is not None:
+            zero = _threshold("q", q)
+        if zero is not None and not zero < one < SCALE:
+            raise InvalidArgument("p", p, f"above q = {zero / SCALE:.6g} and below 1")
+        if epsilon is None:
+            if zero is None:
+                raise InvalidArgument("epsilon", epsilon, "given unless both p and q are")
+            odds = _odds(Fraction(one, SCALE)) / _odds(Fraction(zero, SCALE))
+            epsilon = Guarantee(odds).epsilon
+        super().__init__(domain, epsilon, one=one, zero=zero)
+
+    def _derive(self, name: str) -> int:
+        return _zero_for(self.p, self.epsilon)
+
+
+def _odds(probability: Fraction) -> Fraction:
+    return probability / (1 - probability)
+
+
+def _zero_for(p: Fraction, epsilon: float) -> int:
+    """The smallest threshold for q such that odds(p) / odds(q) <= e**epsilon."""
+    odds = _odds(p) / exp_below(epsilon)
+    return -int(-SCALE * odds / (1 + odds) // 1)
+
+
+def _threshold(name: str, probability: Any) -> int:
+    try:
+        number = Fraction(probability)
+    except (TypeError, ValueError, OverflowError):
+        number = Fraction(-1)
+    threshold = round(number * SCALE)
+    if not 0 < threshold < SCALE:
+        raise InvalidArgument(name, probability, "a probability strictly between 0 and 1")
+    return threshold

@@ -1,0 +1,14 @@
+"""What the mechanisms promise, and the means to check it."""
+
+from deniable.privacy.enumeration import Channel, PathCoins, enumerate_reports, exact_channel
+from deniable.privacy.guarantee import Guarantee, check_epsilon, exp_below
+
+__all__ = [
+    "Channel",
+    "Guarantee",
+    "PathCoins",
+    "check_epsilon",
+    "enumerate_reports",
+    "exact_channel",
+    "exp_below",
+]

@@ -1,0 +1,84 @@
+"""The exact channel of a mechanism, computed by running the very function that ships.
+
+A verifying `Coins` object answers every draw with each possible outcome in turn and keeps the exact
+integer weight of the path; the function cannot tell it from real coins.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Iterable
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+from deniable.randomness import SCALE, Coins, choice_weight
+
+ReportFunction = Callable[[int, Coins], Any]
+
+
+class PathCoins:
+    """Coins that follow a given path of outcomes, then take the first outcome of each new draw."""
+
+    def __init__(self, path: list[int]) -> None:
+        self._path = path
+        self.sizes: list[int] = []
+        self.weight = Fraction(1)
+
+    def below(self, threshold: int) -> bool:
+        outcome = self._next(2)
+        self.weight *= Fraction(SCALE - threshold if outcome else threshold, SCALE)
+        return not outcome
+
+    def choice(self, size: int) -> int:
+        outcome = self._next(size)
+        self.weight *= Fraction(choice_weight(outcome, size), SCALE)
+        return outcome
+
+    def _next(self, size: int) -> int:
+        position = len(self.sizes)
+        self.sizes.append(size)
+        if position == len(self._path):
+            self._path.append(0)
+        return self._path[position]
+
+
+def enumerate_reports(report: ReportFunction, value: int) -> dict[Hashable, Fraction]:
+    """Every report that ``value`` can lead to, with its exact probability."""
+    law: dict[Hashable, Fraction] = {}
+    path: list[int] = []
+    while True:
+        coins = PathCoins(path)
+        outcome = report(value, coins)
+        if coins.weight:
+            law[outcome] = law.get(outcome, Fraction(0)) + coins.weight
+        while path and path[-1] == coins.sizes[len(path) - 1] - 1:
+            path.pop()
+        if not path:
+            return law
+        path[-1] += 1
+
+
+@dataclass(frozen=True)
+class Channel:
+    """An exact channel matrix: ``matrix[value][j]`` is the probability of ``outputs[j]``."""
+
+    outputs: tuple[Any, ...]
+    matrix: tuple[tuple[Fraction, ...], ...]
+
+    @property
+    def ratio(self) -> Fraction | None:
+        """The largest likelihood ratio of one output under two values; None if it is infinite."""
+        worst = Fraction(1)
+        for column in zip(*self.matrix, strict=True):
+            if not min(column):
+                return None
+            worst = max(worst, max(column) / min(column))
+        return worst
+
+
+def exact_channel(report: ReportFunction, values: Iterable[int]) -> Channel:
+    """The channel of ``report`` on ``values``, by exhausting its coins."""
+    laws = [enumerate_reports(report, value) for value in values]
+    outputs = sorted(set().union(*laws))  # type: ignore[type-var]
+    rows = (tuple(law.get(y, Fraction(0)) for y in outputs) for law in laws)
+    return Channel(tuple(outputs), tuple(rows))

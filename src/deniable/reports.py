@@ -1,0 +1,180 @@
+"""A column of randomised reports, the only thing that leaves a device."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from deniable.errors import CorruptData, InvalidArgument, MismatchError
+from deniable.extras import pyarrow
+from deniable.mechanisms import Mechanism, from_spec
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+ID_BYTES = 16
+_SPEC_KEY = b"deniable.mechanism"
+
+
+class Reports:
+    """Reports of one mechanism, and optionally a random 16-byte id for each.
+
+    ``data`` is a NumPy column of ``mechanism.dtype``: small unsigned integers, rows of packed bits,
+    or a structure.
+    """
+
+    def __init__(
+        self, mechanism: Mechanism, data: NDArray[Any], ids: NDArray[np.uint8] | None = None
+    ) -> None:
+        shape = (len(data), *mechanism.dtype.shape)
+        if data.dtype != mechanism.dtype.base or data.shape != shape:
+            found = f"{data.dtype} of shape {data.shape}"
+            raise InvalidArgument("data", found, f"a column of {mechanism.dtype}")
+        if ids is not None and (ids.dtype != np.uint8 or ids.shape != (len(data), ID_BYTES)):
+            found = f"{ids.dtype} of shape {ids.shape}"
+            raise InvalidArgument("ids", found, f"{len(data)} rows of {ID_BYTES} bytes")
+        self.mechanism = mechanism
+        self.data = data
+        self.ids = ids
+
+    def with_ids(self) -> Reports:
+        """The same reports with fresh random ids."""
+        ids = np.frombuffer(os.urandom(ID_BYTES * len(self)), dtype=np.uint8)
+        return Reports(self.mechanism, self.data, ids.reshape(-1, ID_BYTES))
+
+    def __len__(self) -> int:
+        return len(self.data)
+
+    def __getitem__(self, rows: slice) -> Reports:
+        if not isinstance(rows, slice):
+            raise InvalidArgument("rows", rows, "a slice")
+        return Reports(self.mechanism, self.data[rows], None if self.ids is None else self.ids[rows])
+
+    def __iter__(self) -> Iterator[Any]:
+        """The reports one by one, as `Mechanism.report` returns them."""
+        if self.mechanism.dtype.subdtype is None:
+            yield from self.data.tolist()
+        else:
+            yield from (row.tobytes() for row in self.data)
+
+    def __repr__(self) -> str:
+        return f"<{len(self)} reports of {self.mechanism!r}>"
+
+    @classmethod
+    def concatenate(cls, parts: list[Reports]) -> Reports:
+        """All reports of ``parts`` in one column; ids are kept if every part has them."""
+        if not parts:
+            raise InvalidArgument("parts", parts, "at least one column of reports")
+        for part in parts:
+            require_same(parts[0].mechanism, part.mechanism)
+        ids = [part.ids for part in parts if part.ids is not None]
+        return cls(
+            parts[0].mechanism,
+            np.concatenate([part.data for part in parts]),
+            np.concatenate(ids) if len(ids) == len(parts) else None,
+        )
+
+    def to_arrow(self) -> pa.Table:
+        """An Arrow table with the column ``report`` (and ``id``); the spec is in its metadata."""
+        pa = pyarrow()
+        columns = {"report": _to_arrow(self.data)}
+        if self.ids is not None:
+            columns["id"] = _to_arrow(self.ids)
+        spec = json.dumps(self.mechanism.to_spec()).encode()
+        return pa.table(columns).replace_schema_metadata({_SPEC_KEY: spec})
+
+    @classmethod
+    def from_arrow(cls, table: pa.Table, mechanism: Mechanism | None = None) -> Reports:
+        """The reports of a table that `to_arrow` wrote, or of any table with the same columns.
+
+        The mechanism comes from the table's metadata unless given; if both are there they must agree.
+        """
+        spec = (table.schema.metadata or {}).get(_SPEC_KEY)
+        if spec is not None:
+            stated = from_spec(_parse(spec))
+            mechanism = mechanism or stated
+            require_same(mechanism, stated)
+        if mechanism is None:
+            raise InvalidArgument("mechanism", mechanism, "given: the table does not name one")
+        if "report" not in table.column_names:
+            raise CorruptData(f"the table has no column 'report', only {table.column_names}")
+        data = _from_arrow(table["report"], mechanism.dtype, "report")
+        ids = None
+        if "id" in table.column_names:
+            ids = _from_arrow(table["id"], np.dtype((np.uint8, (ID_BYTES,))), "id")
+        return cls(mechanism, data, ids)
+
+    def to_parquet(self, path: str | Path) -> None:
+        """Write the Arrow table to a Parquet file."""
+        import pyarrow.parquet as pq
+
+        pq.write_table(self.to_arrow(), path, compression="none")
+
+    @classmethod
+    def from_parquet(cls, path: str | Path, mechanism: Mechanism | None = None) -> Reports:
+        """Read what `to_parquet` wrote."""
+        pa = pyarrow()
+        import pyarrow.parquet as pq
+
+        try:
+            table = pq.read_table(path)
+        except pa.ArrowInvalid as error:
+            raise CorruptData(f"{str(path)!r} is not a Parquet file: {error}") from error
+        return cls.from_arrow(table, mechanism)
+
+
+def require_same(ours: Mechanism, theirs: Mechanism) -> None:
+    """Refuse to bring together what belongs to two different mechanisms."""
+    if ours != theirs:
+        raise MismatchError(f"these belong to different mechanisms: {ours!r} and {theirs!r}")
+
+
+def _parse(spec: bytes) -> Any:
+    try:
+        return json.loads(spec)
+    except ValueError as error:
+        raise CorruptData(f"the mechanism's spec is not JSON: {error}") from error
+
+
+def _to_arrow(data: NDArray[Any]) -> pa.Array:
+    pa = pyarrow()
+    if data.dtype.names:
+        fields = [pa.array(np.ascontiguousarray(data[name])) for name in data.dtype.names]
+        return pa.StructArray.from_arrays(fields, names=list(data.dtype.names))
+    if data.ndim == 1:
+        return pa.array(data)
+    rows = np.ascontiguousarray(data)
+    return pa.FixedSizeBinaryArray.from_buffers(
+        pa.binary(rows.shape[1]), len(rows), [None, pa.py_buffer(rows)]
+    )
+
+
+def _from_arrow(column: pa.ChunkedArray, dtype: np.dtype[Any], name: str) -> NDArray[Any]:
+    """An Arrow column as a NumPy column of ``dtype``; refuses missing values and other types."""
+    pa = pyarrow()
+    expected = _to_arrow(np.empty(0, dtype=dtype)).type
+    array = column.combine_chunks()
+    if isinstance(array, pa.ChunkedArray):
+        array = pa.concat_arrays(array.chunks) if array.num_chunks else pa.array([], expected)
+    if array.type != expected or array.null_count:
+        found = f"{array.type} with {array.null_count} missing"
+        raise CorruptData(f"column {name!r} must be {expected} without missing values; got {found}")
+    if dtype.names:
+        data = np.empty(len(array), dtype=dtype)
+        for field in dtype.names:
+            part = array.field(field)
+            if part.null_count:
+                raise CorruptData(f"field {field!r} of column {name!r} has missing values")
+            data[field] = part.to_numpy()
+        return data
+    if dtype.subdtype is None:
+        return np.asarray(array.to_numpy())
+    width = dtype.shape[0]
+    flat = np.frombuffer(array.buffers()[1] or b"", dtype=np.uint8)
+    return flat[array.offset * width : (array.offset + len(array)) * width].reshape(-1, width)

@@ -1,0 +1,86 @@
+"""Charts (Altair): one specification for notebook, static image and offline page."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from deniable.errors import InvalidArgument
+from deniable.extras import altair
+
+if TYPE_CHECKING:
+    import altair as alt
+
+    from deniable.estimation import Estimate
+
+INK = "#1f2937"
+BAR = "#8fb3d9"
+TRUTH = "#d9480f"
+FORMATS = (".html", ".png", ".svg")
+#: Values drawn at most; a chart with more cannot be read.
+DRAWN = 60
+
+
+def estimate_chart(estimate: Estimate, truth: NDArray[np.float64] | None = None) -> alt.LayerChart:
+    """A bar a value with its interval, and a diamond at the truth of a simulation."""
+    alt = altair()
+    columns = estimate.columns()
+    rows = [dict(zip(columns, cells, strict=True)) for cells in zip(*columns.values(), strict=True)]
+    for row, t in zip(rows, [] if truth is None else truth.tolist(), strict=False):
+        row["truth"] = t
+    drawn = sorted(rows, key=lambda row: -row["frequency"])[:DRAWN]
+    order = [row["value"] for row in (rows if len(rows) <= DRAWN else drawn)]
+    value = alt.Y("value:N", sort=order, title=None)
+    base = alt.Chart(alt.Data(values=drawn)).encode(y=value)
+    layers = [
+        base.mark_bar(color=BAR, height=14).encode(x=alt.X("frequency:Q", title="share of respondents")),
+        base.mark_rule(color=INK, strokeWidth=1.5).encode(x="low:Q", x2="high:Q"),
+        *(_cap(base, end) for end in ("low", "high")),
+    ]
+    if truth is not None:
+        layers.append(
+            base.mark_point(shape="diamond", filled=True, size=60, color=TRUTH, opacity=1).encode(
+                x="truth:Q"
+            )
+        )
+    subtitle = f"{estimate.confidence:.0%} intervals, {estimate.method}; {estimate.source}"
+    if truth is not None:
+        subtitle += "; diamond: the simulated truth"
+    title = alt.TitleParams(f"{estimate.n:,} respondents", subtitle=subtitle, anchor="start")
+    chart: alt.LayerChart = alt.layer(*layers).properties(width=520, title=title)
+    return chart
+
+
+def _cap(base: Any, end: str) -> Any:
+    return base.mark_tick(color=INK, height=8, thickness=1.5).encode(x=f"{end}:Q")
+
+
+def error_chart(rows: Sequence[Mapping[str, Any]], title: str) -> alt.LayerChart:
+    """Simulated against predicted root mean squared error of several mechanisms."""
+    alt = altair()
+    base = alt.Chart(alt.Data(values=list(rows))).encode(
+        y=alt.Y("mechanism:N", sort="x", title=None)
+    )
+    bars = base.mark_bar(color=BAR, height=14).encode(
+        x=alt.X("rmse:Q", title="root mean squared error of a frequency")
+    )
+    ticks = base.mark_tick(color=TRUTH, thickness=2.5, height=18).encode(x="predicted_rmse:Q")
+    heading = alt.TitleParams(
+        title, subtitle="bar: simulated; tick: the unbiased estimate's formula", anchor="start"
+    )
+    chart: alt.LayerChart = alt.layer(bars, ticks).properties(width=520, title=heading)
+    return chart
+
+
+def save(chart: Any, path: Path) -> Path:
+    """Write a chart as .html (works offline), .png or .svg, by its ending."""
+    if path.suffix not in FORMATS:
+        raise InvalidArgument("chart", str(path), f"a file name that ends in {', '.join(FORMATS)}")
+    path.parent.mkdir(parents=True, exist_ok=True)
+    options = {".html": {"inline": True}, ".png": {"scale_factor": 2}, ".svg": {}}[path.suffix]
+    chart.save(str(path), **options)
+    return path

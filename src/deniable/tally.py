@@ -1,0 +1,140 @@
+"""Mergeable counts: everything a collector has to keep."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import struct
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from deniable.errors import CorruptData
+from deniable.mechanisms import Mechanism, from_spec
+from deniable.reports import Reports, require_same
+
+if TYPE_CHECKING:
+    from deniable.estimation import Estimate
+
+_MAGIC = b"DNTALLY"
+_VERSION = 1
+_PREFIX = struct.Struct("<7sBI")
+_DIGEST_BYTES = 16
+_FINGERPRINTS = 1 << 256
+
+
+class Tally:
+    """Counts of the reports of one mechanism: a commutative monoid under `merge`.
+
+    ``n`` is the number of reports. ``fingerprint`` is the sum of SHA-256(id) modulo 2**256 over the
+    ``identified`` reports that carried an id: it does not depend on their order, and, unlike an
+    exclusive or, a report that was counted twice does not vanish from it.
+    """
+
+    def __init__(self, mechanism: Mechanism) -> None:
+        self.mechanism = mechanism
+        self.counts: NDArray[np.int64] = np.zeros(mechanism.cells, dtype=np.int64)
+        self.n = 0
+        self.identified = 0
+        self.fingerprint = 0
+
+    def add(self, reports: Reports, *, threads: int | None = None) -> Tally:
+        """Count more reports; on an error nothing is changed. Returns the tally itself."""
+        from deniable.kernels.threads import run, thread_count
+
+        require_same(self.mechanism, reports.mechanism)
+        if not len(reports):
+            return self
+        size = -(-len(reports) // thread_count(threads))
+        pieces = [reports.data[start : start + size] for start in range(0, len(reports), size)]
+        counts = sum(run(self.mechanism.count, pieces))
+        self._absorb(counts, len(reports), *_fingerprint(reports.ids))
+        return self
+
+    def merge(self, other: Tally) -> Tally:
+        """A new tally with the reports of both."""
+        require_same(self.mechanism, other.mechanism)
+        result = Tally(self.mechanism)
+        for part in (self, other):
+            result._absorb(part.counts, part.n, part.identified, part.fingerprint)
+        return result
+
+    def _absorb(self, counts: Any, n: int, identified: int, fingerprint: int) -> None:
+        self.counts = self.counts + counts
+        self.n += n
+        self.identified += identified
+        self.fingerprint = (self.fingerprint + fingerprint) % _FINGERPRINTS
+
+    def estimate(self, method: str | None = None, *, confidence: float = 0.95) -> Estimate:
+        """Frequencies with standard errors and intervals; see `deniable.estimation`."""
+        from deniable.estimation import estimate
+
+        return estimate(self, method, confidence)
+
+    def to_bytes(self) -> bytes:
+        """Magic, version, header length, JSON header, counts (little-endian), digest."""
+        header = json.dumps(
+            {
+                "mechanism": self.mechanism.to_spec(),
+                "n": self.n,
+                "identified": self.identified,
+                "fingerprint": f"{self.fingerprint:064x}",
+            },
+            separators=(",", ":"),
+        ).encode()
+        prefix = _PREFIX.pack(_MAGIC, _VERSION, len(header))
+        body = prefix + header + self.counts.astype("<i8").tobytes()
+        return body + _digest(body)
+
+    @classmethod
+    def from_bytes(cls, data: bytes, mechanism: Mechanism | None = None) -> Tally:
+        """The tally that `to_bytes` wrote; of ``mechanism``, if the caller expects one."""
+        header, counts = _open(bytes(data))
+        try:
+            tally = cls(from_spec(header["mechanism"]))
+            numbers = (int(header["n"]), int(header["identified"]), int(header["fingerprint"], 16))
+        except (KeyError, TypeError, ValueError) as error:
+            raise CorruptData(f"the tally's header is not valid: {error}") from error
+        if counts.size != tally.mechanism.cells:
+            found = f"{counts.size} counts where {tally.mechanism.cells} belong"
+            raise CorruptData(f"the tally is not whole: {found}")
+        if mechanism is not None:
+            require_same(mechanism, tally.mechanism)
+        tally._absorb(counts, *numbers)
+        return tally
+
+    def __eq__(self, other: object) -> bool:
+        return self.to_bytes() == other.to_bytes() if isinstance(other, Tally) else NotImplemented
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def __repr__(self) -> str:
+        return f"<tally of {self.n} reports of {self.mechanism!r}>"
+
+
+def _fingerprint(ids: NDArray[np.uint8] | None) -> tuple[int, int]:
+    if ids is None:
+        return 0, 0
+    digests = (hashlib.sha256(row.tobytes()).digest() for row in ids)
+    return len(ids), sum(int.from_bytes(d, "big") for d in digests) % _FINGERPRINTS
+
+
+def _digest(body: bytes) -> bytes:
+    return hashlib.sha256(body).digest()[:_DIGEST_BYTES]
+
+
+def _open(data: bytes) -> tuple[dict[str, Any], NDArray[np.int64]]:
+    """The header and the counts, if the bytes are a whole tally of a version we know."""
+    if len(data) < _PREFIX.size + _DIGEST_BYTES or not data.startswith(_MAGIC):
+        raise CorruptData(f"these {len(data)} bytes are not a tally")
+    _, version, length = _PREFIX.unpack_from(data)
+    if version != _VERSION:
+        raise CorruptData(f"tally version {version} is not known here (only {_VERSION})")
+    body, digest = data[:-_DIGEST_BYTES], data[-_DIGEST_BYTES:]
+    if _digest(body) != digest:
+        raise CorruptData("the tally is truncated or was altered: its digest does not fit")
+    header, counts = body[_PREFIX.size :][:length], body[_PREFIX.size + length :]
+    if len(counts) % 8:
+        raise CorruptData(f"the tally is not whole: {len(counts)} bytes of counts")
+    return json.loads(header), np.frombuffer(counts, dtype="<i8")
