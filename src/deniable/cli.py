@@ -124,7 +124,7 @@ def _choose(names: list[str] | None, size: int, epsilon: float) -> list[Any]:
     from deniable.mechanisms import mechanism as build
     from deniable.mechanisms import mechanisms
 
-    every = [name for name in mechanisms() if name != "brr" or size == 2]
+    every = [name for name, family in mechanisms().items() if family.only_size in (None, size)]
     return [build(name, size, epsilon) for name in names or every]
 
 
@@ -163,13 +163,13 @@ def mechanisms(size: Size = 16, epsilon: Epsilon = 1.0, layout: Layout = Format.
 
     rows = []
     for name, family in registry().items():
-        one = family(2 if name == "brr" else size, epsilon)
+        one = family(family.only_size or size, epsilon)
         rows.append(
             {
                 "name": name,
                 "mechanism": family.title,
                 "paper": family.paper,
-                "bits_per_report": one.bits_per_report,
+                "bits": one.bits_per_report,
                 "n_variance": float(one.variance(1).mean()),
                 "good_for": family.good_for,
             }

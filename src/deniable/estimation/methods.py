@@ -53,5 +53,5 @@ def estimate(tally: Tally, method: str | None = None, confidence: float = 0.95) 
         n=tally.n,
         method=method,
         confidence=float(confidence),
-        source=repr(tally.mechanism),
+        source=str(tally.mechanism),
     )

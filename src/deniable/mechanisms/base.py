@@ -62,6 +62,10 @@ class Mechanism(ABC):
     #: Integers that choose the shape of the channel, and those that are probabilities out of 2**64.
     design: ClassVar[tuple[str, ...]] = ()
     thresholds: ClassVar[tuple[str, ...]] = ()
+    #: The only number of answers that the family allows, if there is one.
+    only_size: ClassVar[int | None] = None
+    #: Design integers that make the channel small enough to enumerate, where a small k is not enough.
+    small_design: ClassVar[dict[str, int]] = {}
 
     domain: Domain
     epsilon: float
@@ -69,6 +73,9 @@ class Mechanism(ABC):
     def __init__(self, domain: DomainLike, epsilon: float, **integers: int | None) -> None:
         """Freeze the fields; every integer that is None is derived from epsilon."""
         vars(self).update(domain=Domain.of(domain), epsilon=check_epsilon(epsilon))
+        if self.domain.size != (self.only_size or self.domain.size):
+            name = type(self).__name__
+            raise InvalidArgument("domain", self.domain, f"{self.only_size} answers for {name}")
         for name, given in integers.items():
             vars(self)[name] = self._derive(name) if given is None else given
         for name in self.thresholds:
@@ -205,7 +212,7 @@ class Mechanism(ABC):
         if self.dtype.subdtype is not None:
             flat = np.frombuffer(b"".join(reports), dtype=np.uint8)
             return flat.reshape(len(reports), *self.dtype.shape).copy()
-        return np.array(reports, dtype=self.dtype)
+        return np.array(list(reports), dtype=self.dtype)
 
     def _one_by_one(self, indices: NDArray[Any], keystream: Keystream) -> NDArray[Any]:
         reports = []
@@ -271,6 +278,9 @@ class Mechanism(ABC):
 
     def __hash__(self) -> int:
         return hash(self._key)
+
+    def __str__(self) -> str:
+        return f"{type(self).__name__}, k = {self.domain.size}, epsilon = {self.epsilon:g}"
 
     def __repr__(self) -> str:
         integers = "".join(f", {name}={getattr(self, name)}" for name in self.design)

@@ -13,7 +13,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from deniable.domain import DomainLike
-from deniable.errors import InvalidArgument
 from deniable.mechanisms.base import (
     Counts,
     Mechanism,
@@ -38,13 +37,12 @@ class BRR(Mechanism):
     title = "binary randomised response"
     paper = "Warner 1965"
     good_for = "a yes/no question: optimal, one bit"
+    only_size = 2
     thresholds = ("keep",)
     keep: int
 
     def __init__(self, domain: DomainLike, epsilon: float, *, keep: int | None = None) -> None:
         super().__init__(domain, epsilon, keep=keep)
-        if self.domain.size != 2:
-            raise InvalidArgument("domain", self.domain, "two answers for BRR")
 
     def _derive(self, name: str) -> int:
         odds = exp_below(self.epsilon)

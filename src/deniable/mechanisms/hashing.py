@@ -44,6 +44,7 @@ class LocalHashing(Mechanism):
 
     design = ("g", "modulus")
     thresholds = ("keep",)
+    small_design = {"modulus": 5}
     g: int
     modulus: int
     keep: int

@@ -1,0 +1,386 @@
+"""The laws that every mechanism obeys, as functions that raise when one is broken.
+
+``for law in LAWS: law(MyMechanism)`` judges a family by running its code: the exact channel on small
+domains, the bulk path against it, the statistics, the tally, and what is done with bad input. The test
+suite runs all laws on every registered family, and plants bugs to show that each law can fail.
+Needs SciPy and PyArrow (``pip install 'deniable[dev]'``).
+
+A statistical law has a fixed seed and computes how probable a result at least as extreme is if the
+family is right; it fails below FALSE_ALARM.
+"""
+
+from __future__ import annotations
+
+import io
+import json
+import pickle
+from collections.abc import Callable, Iterator
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from deniable.domain import Domain
+from deniable.errors import CorruptData, InvalidArgument, MismatchError
+from deniable.mechanisms import Mechanism, from_spec
+from deniable.privacy import Channel, exp_below
+from deniable.randomness import (
+    SCALE,
+    WORD_BYTES,
+    ByteCoins,
+    Keystream,
+    choice_weight,
+)
+from deniable.reports import Reports
+from deniable.tally import Tally
+
+Family = type[Mechanism]
+Law = Callable[[Family], None]
+
+FALSE_ALARM = 1e-9
+EPSILONS = (0.5, 1.0, 3.0)
+#: Likelihood ratios may fall this far short of what is declared or allowed, relatively.
+SLACK = 1e-9
+
+
+class LawBroken(AssertionError):
+    """A family broke a law."""
+
+
+def small(family: Family) -> Iterator[Mechanism]:
+    """Members whose channel can be enumerated."""
+    for epsilon in EPSILONS:
+        for size in (family.only_size,) if family.only_size else (2, 3, 5):
+            yield family(size, epsilon, **family.small_design)
+
+
+def large(family: Family) -> Iterator[Mechanism]:
+    """Members of realistic sizes, with rows that fill their words and rows that do not."""
+    for epsilon in (1.0, 4.0):
+        for size in (family.only_size,) if family.only_size else (16, 100, 130):
+            yield family(size, epsilon)
+
+
+def counts_supports(m: Mechanism) -> bool:
+    """Whether `count` gives the supports of each value, with probabilities p and q."""
+    return m.cells == m.domain.size
+
+
+def check(broken: Any, law: str, mechanism: Any, found: str) -> None:
+    """Raise if ``broken``."""
+    if broken:
+        raise LawBroken(f"{law}: {mechanism!r}: {found}")
+
+
+def exact_epsilon(family: Family) -> None:
+    """The channel of the shipped code keeps the declared ratio, which keeps epsilon, tightly."""
+    for m in small(family):
+        channel, declared, allowed = m.channel(), m.guarantee.ratio, exp_below(m.epsilon)
+        check(any(sum(row) != 1 for row in channel.matrix), "exact_epsilon", m, "rows do not sum to 1")
+        check(channel.ratio is None, "exact_epsilon", m, "a report rules a value out: infinite epsilon")
+        real = channel.ratio or Fraction(0)
+        check(real > declared, "exact_epsilon", m, f"ratio {float(real)} > {float(declared)}")
+        check(declared > allowed, "exact_epsilon", m, f"{float(declared)} > e^{m.epsilon}")
+        loose = float(1 - real / declared), float(1 - declared / allowed)
+        check(max(loose) > SLACK, "exact_epsilon", m, f"the thresholds waste budget: {loose}")
+
+
+def fixed_coins(family: Family) -> None:
+    """A report is a pure function of value and bytes, and their number is what is declared."""
+    for m in (*small(family), *large(family)):
+        stream = Keystream(bytes(32))
+        for value in {0, m.domain.size // 2, m.domain.size - 1}:
+            data = stream.bytes(m.coin_words * WORD_BYTES)
+            coins = ByteCoins(data)
+            first = m.report(value, coins)
+            coins.finish()
+            check(first != m.report(value, ByteCoins(data)), "fixed_coins", m, "reports differ")
+
+
+def exact_coins(family: Family) -> None:
+    """The real coins give each outcome exactly the weight that the enumeration assumes."""
+    for size in {2, 3, 5, family.only_size or 130}:
+        start = 0
+        for index in range(size):
+            last = start + choice_weight(index, size) - 1
+            drawn = [_coins(word).choice(size) for word in (start, (start + last) // 2, last)]
+            check(set(drawn) != {index}, "exact_coins", family, f"choice({size}) gave {drawn}")
+            start = last + 1
+        check(start != SCALE, "exact_coins", family, f"the weights of {size} sum to {start}")
+    for threshold in (1, 1 << 63, SCALE - 1):
+        pair = _coins(threshold - 1).below(threshold), _coins(threshold).below(threshold)
+        check(pair != (True, False), "exact_coins", family, f"below({threshold}) gave {pair}")
+
+
+def _coins(word: int) -> ByteCoins:
+    return ByteCoins(word.to_bytes(WORD_BYTES, "little"))
+
+
+def exact_moments(family: Family) -> None:
+    """From the exact channel: supports as p and q say, no bias, the variance of the formula."""
+    rng = np.random.default_rng(5)
+    for m in small(family):
+        channel, k = m.channel(), m.domain.size
+        law = np.array(channel.matrix, dtype=np.float64)
+        counts = np.array([m.count(m.pack([y])) for y in channel.outputs])
+        decoded = np.array([m.unbiased(c, 1) for c in counts])
+        if counts_supports(m):
+            supports = np.where(np.eye(k, dtype=bool), float(m.p), float(m.q))
+            check(_differ(law @ counts, supports), "exact_moments", m, "supports are not p and q")
+        check(_differ(law @ decoded, np.eye(k)), "exact_moments", m, f"biased: {law @ decoded}")
+        f = rng.dirichlet(np.ones(k))
+        variance = f @ (law @ decoded**2 - np.eye(k))
+        stated = m.variance(1, f)
+        check(_differ(variance, stated), "exact_moments", m, f"variance {variance}, stated {stated}")
+
+
+def _differ(a: NDArray[Any], b: NDArray[Any]) -> bool:
+    return not np.allclose(a, b, rtol=1e-9, atol=1e-9)
+
+
+def bulk_channel(family: Family) -> None:
+    """Many reports at once follow the exact channel (chi-square over all values and outputs)."""
+    from scipy.stats import chi2
+
+    for m in small(family):
+        channel = m.channel()
+        n = 1_000_000 if m.dtype.itemsize <= 8 else 100_000
+        statistic, freedom = 0.0, 0
+        for value in range(m.domain.size):
+            reports = m.privatize(np.full(n, value), np.random.default_rng(value))
+            found = _output_counts(m, channel, reports)
+            check(found.sum() != n, "bulk_channel", m, "a report that the channel does not have")
+            expected = n * np.array(channel.matrix[value], dtype=np.float64)
+            possible = expected > 0
+            statistic += float(np.sum((found - expected)[possible] ** 2 / expected[possible]))
+            freedom += int(possible.sum()) - 1
+        p_value = float(chi2.sf(statistic, freedom))
+        check(p_value < FALSE_ALARM, "bulk_channel", m, f"p-value {p_value:.1e}")
+
+
+def _output_counts(m: Mechanism, channel: Channel, reports: Reports) -> NDArray[np.int64]:
+    outputs = _codes(m.pack(channel.outputs))
+    order = np.argsort(outputs)
+    codes, counts = np.unique(_codes(reports.data), return_counts=True)
+    places = np.searchsorted(outputs[order], codes)
+    known = outputs[order][np.minimum(places, len(order) - 1)] == codes
+    result = np.zeros(len(order), dtype=np.int64)
+    result[order[places[known]]] = counts[known]
+    return result
+
+
+def _codes(data: NDArray[Any]) -> NDArray[Any]:
+    """Each report as one number, so that a million can be sorted at once."""
+    flat = data.view(np.uint8).reshape(len(data), -1) if not data.dtype.names else _fields(data)
+    codes = np.zeros(len(data), dtype=np.uint64)
+    for column in flat.T:
+        codes = codes * np.uint64(256) + column.astype(np.uint64)
+    return codes
+
+
+def _fields(data: NDArray[Any]) -> NDArray[np.uint8]:
+    return np.stack([data[name].astype(np.uint8) for name in data.dtype.names or ()], axis=1)
+
+
+def bulk_supports(family: Family) -> None:
+    """On realistic domains every value is supported as often as p or q say (exact binomial)."""
+    for m in large(family):
+        if not counts_supports(m):
+            continue
+        n = 200_000
+        for value in {0, m.domain.size // 2, m.domain.size - 1}:
+            reports = m.privatize(np.full(n, value), np.random.default_rng(value))
+            counts = m.tally(reports).counts
+            for other, count in enumerate(counts.tolist()):
+                p_value = two_sided(count, n, float(m.p if other == value else m.q))
+                found = f"{count} of {n} reports of {value} support {other}: p-value {p_value:.1e}"
+                check(p_value < FALSE_ALARM / m.domain.size, "bulk_supports", m, found)
+
+
+def two_sided(count: int, n: int, p: float) -> float:
+    """Twice the smaller exact binomial tail."""
+    from scipy.stats import binom
+
+    return min(1.0, 2 * float(min(binom.cdf(count, n, p), binom.sf(count - 1, n, p))))
+
+
+def simulated_errors(family: Family) -> None:
+    """On realistic domains: squared errors as the variance says (chi-square, value by value)."""
+    from scipy.stats import chi2
+
+    runs, n = 200, 5_000
+    for m in large(family):
+        rng = np.random.default_rng(3)
+        k = m.domain.size
+        values = rng.choice(k, n, p=rng.dirichlet(np.full(k, 0.3)))
+        truth = np.bincount(values, minlength=k) / n
+        estimates = np.array(
+            [m.estimate(m.privatize(values, rng), "unbiased").frequencies for _ in range(runs)]
+        )
+        squares = np.sum((estimates - truth) ** 2, axis=0) / m.variance(n, truth)
+        p_values = 2 * np.minimum(chi2.cdf(squares, runs), chi2.sf(squares, runs))
+        worst = float(p_values.min())
+        check(worst < FALSE_ALARM / k, "simulated_errors", m, f"p-value {worst:.1e}")
+
+
+def coverage(family: Family) -> None:
+    """Intervals cover a rare and a frequent value as often as they claim, for n = 400.
+
+    Null hypothesis: the coverage is within 0.015 (at 95 %) or 0.008 (at 99 %) of its nominal level.
+    """
+    from scipy.stats import binom
+
+    runs, n = 3_000, 400
+    for epsilon in (1.0, 3.0):
+        m = family(family.only_size or 20, epsilon)
+        values = np.where(np.arange(n) < 0.02 * n, 0, 1)
+        truth = np.bincount(values, minlength=m.domain.size) / n
+        rng = np.random.default_rng(11)
+        tallies = [m.tally(m.privatize(values, rng, threads=1), threads=1) for _ in range(runs)]
+        for level, margin in ((0.95, 0.015), (0.99, 0.008)):
+            intervals = np.array([t.estimate("unbiased", confidence=level).intervals for t in tallies])
+            covered = (intervals[:, :, 0] <= truth) & (truth <= intervals[:, :, 1])
+            for value in (0, 1):
+                hits = int(covered[:, value].sum())
+                few = float(binom.cdf(hits, runs, level - margin))
+                many = float(binom.sf(hits - 1, runs, level + margin))
+                found = f"{hits / runs:.3f} of the {level:.0%} intervals cover value {value}"
+                check(min(few, many) < FALSE_ALARM, "coverage", m, found)
+
+
+def monoid(family: Family) -> None:
+    """Merging is associative and commutative, has an identity, and equals one pass."""
+    for m in large(family):
+        values = np.arange(1_000) % m.domain.size
+        reports = m.privatize(values, np.random.default_rng(2)).with_ids()
+        a, b, c = (m.tally(reports[part]) for part in _thirds(len(reports)))
+        whole = m.tally(reports)
+        check(a.merge(b).merge(c) != a.merge(b.merge(c)), "monoid", m, "not associative")
+        check(a.merge(b) != b.merge(a), "monoid", m, "not commutative")
+        check(a.merge(m.tally()) != a, "monoid", m, "the empty tally changes something")
+        check(a.merge(b).merge(c) != whole, "monoid", m, "parts do not make the whole")
+        check(whole.n != len(reports), "monoid", m, f"n = {whole.n}")
+        check(m.tally(reports, threads=3) != whole, "monoid", m, "threads change the tally")
+
+
+def _thirds(n: int) -> tuple[slice, slice, slice]:
+    return slice(0, n // 3), slice(n // 3, n // 2), slice(n // 2, n)
+
+
+def tally_bytes(family: Family) -> None:
+    """A tally survives as bytes; what is truncated, altered or foreign is refused."""
+    for m in large(family):
+        tally = m.tally(m.privatize(np.arange(100) % m.domain.size, np.random.default_rng(4)))
+        data = tally.to_bytes()
+        check(Tally.from_bytes(data, m) != tally, "tally_bytes", m, "bytes do not round-trip")
+        altered = bytes([*data[:-20], data[-20] ^ 1, *data[-19:]])
+        for wrong in (b"", data[:10], data[:-1], data[8:], data + b"\0", altered):
+            refused("tally_bytes", m, CorruptData, lambda wrong=wrong: Tally.from_bytes(wrong))
+        other = family(m.domain, m.epsilon + 1)
+        refused("tally_bytes", m, MismatchError, lambda: Tally.from_bytes(data, other))
+        refused("tally_bytes", m, MismatchError, lambda: tally.merge(other.tally()))
+
+
+def refused(law: str, m: Mechanism, kind: type[Exception], action: Callable[[], Any]) -> None:
+    """Check that ``action`` raises an error of this kind."""
+    try:
+        result = action()
+    except kind:
+        return
+    check(True, law, m, f"should have been refused with {kind.__name__}, gave {result!r}")
+
+
+def value_semantics(family: Family) -> None:
+    """Frozen, comparable, hashable, picklable; a spec in JSON is the same mechanism."""
+    for m in (*small(family), *large(family)):
+        again = from_spec(json.loads(json.dumps(m.to_spec()))) if _registered(m) else m
+        for copy in (again, pickle.loads(pickle.dumps(m)), type(m)(m.domain, m.epsilon, **_design(m))):
+            check(copy != m or hash(copy) != hash(m), "value_semantics", m, f"{copy!r} differs")
+        different = family(m.domain, m.epsilon + 1)
+        check(different == m, "value_semantics", m, "another epsilon compares equal")
+        refused("value_semantics", m, AttributeError, lambda m=m: setattr(m, "epsilon", 9.0))
+        lying = {**m.to_spec(), "epsilon": m.epsilon / 2}
+        refused("value_semantics", m, InvalidArgument, lambda lying=lying: from_spec(lying))
+
+
+def _registered(m: Mechanism) -> bool:
+    from deniable.mechanisms import mechanisms
+
+    return mechanisms().get(m.name) is type(m)
+
+
+def _design(m: Mechanism) -> dict[str, int]:
+    return {name: getattr(m, name) for name in m.design}
+
+
+def columns(family: Family) -> None:
+    """Reports go to Arrow and Parquet and come back unchanged."""
+    for m in large(family):
+        reports = m.privatize(np.arange(77) % m.domain.size, np.random.default_rng(6)).with_ids()
+        file = io.BytesIO()
+        reports.to_parquet(file)
+        for copy in (
+            Reports.from_arrow(reports.to_arrow()),
+            Reports.from_parquet(file),
+            Reports.from_arrow(reports.to_arrow().slice(5, 60)),
+        ):
+            start = 5 if len(copy) == 60 else 0
+            expected = reports[start : start + len(copy)]
+            check(m.tally(copy) != m.tally(expected), "columns", m, "other reports came back")
+            check(list(copy) != list(expected), "columns", m, "other reports came back")
+
+
+def bad_input(family: Family) -> None:
+    """What is not an answer or not a report is refused by name, and nothing is lost."""
+    for m in large(family):
+        k = m.domain.size
+        for wrong in ([k], [-1], [0.5], [None], ["a"], [float("nan")], "0", 3, [[0]], [1 << 70]):
+            refused("bad_input", m, InvalidArgument, lambda wrong=wrong: m.privatize(wrong))
+        refused("bad_input", m, InvalidArgument, lambda: m.privatize([0], rng=7))
+        refused("bad_input", m, InvalidArgument, lambda: m.tally().estimate())
+    m = family(family.only_size or 13, 1.0)
+    tally = m.tally(m.privatize([0] * 50, np.random.default_rng(1)))
+    before = tally.to_bytes()
+    all_ones = np.full((3, m.dtype.itemsize), 255, dtype=np.uint8)
+    impossible = Reports(m, all_ones.view(m.dtype.base).reshape(3, *m.dtype.shape))
+    refused("bad_input", m, InvalidArgument, lambda: tally.add(impossible))
+    check(tally.to_bytes() != before, "bad_input", m, "a refused column changed the tally")
+    labelled = family(["a", "b"] if family.only_size else ["a", "b", "c"], 1.0)
+    refused("bad_input", labelled, InvalidArgument, lambda: labelled.privatize(["x"]))
+    catch_all = family(Domain(labelled.domain.labels or 2, other="b"), 1.0)
+    check(len(catch_all.privatize(["x", "a"])) != 2, "bad_input", catch_all, "no catch-all")
+
+
+def reproducible(family: Family) -> None:
+    """A generator fixes the reports whatever the threads; without one they are fresh."""
+    for m in large(family):
+        values = np.arange(100_000) % m.domain.size
+
+        def seeded(threads: int, m: Mechanism = m, values: Any = values) -> bytes:
+            rng = np.random.default_rng(8)
+            return m.privatize(values, rng, threads=threads).data.tobytes()
+
+        check(seeded(1) != seeded(3), "reproducible", m, "threads change the reports")
+        fresh = [m.privatize(values).data.tobytes() for _ in range(2)]
+        check(fresh[0] == fresh[1] or fresh[0] == seeded(1), "reproducible", m, "coins repeat")
+        few = [m.privatize(values[:20]).data.tobytes() for _ in range(3)]
+        check(few[0] == few[1] == few[2], "reproducible", m, "coins repeat in small jobs")
+
+
+LAWS: tuple[Law, ...] = (
+    exact_epsilon,
+    fixed_coins,
+    exact_coins,
+    exact_moments,
+    bulk_channel,
+    bulk_supports,
+    simulated_errors,
+    coverage,
+    monoid,
+    tally_bytes,
+    value_semantics,
+    columns,
+    bad_input,
+    reproducible,
+)
