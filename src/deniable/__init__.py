@@ -1,7 +1,8 @@
 """Answers anyone can deny, statistics no one can.
 
-``import deniable as dn``, then a mechanism is a value (``dn.OUE(["yes", "no"], epsilon=1.0)``), reports are
-made by ``privatize``, counted by ``tally`` and turned into numbers with error bars by ``estimate``.
+``import deniable as dn``, then a mechanism is a value (``dn.OUE(["yes", "no"], epsilon=1.0)``),
+reports are made by ``privatize``, counted by ``tally`` and turned into numbers with error bars by
+``estimate``.
 """
 
 from __future__ import annotations

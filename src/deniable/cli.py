@@ -140,8 +140,8 @@ def _simulate_all(
     rows = []
     for one in chosen:
         steps = studio.runs(one, values, method, rng, runs)
-        steps = track(steps, one.name, total=runs, console=console, transient=True)
-        rows.append(studio.summary(one, values, list(steps)))
+        shown = track(steps, one.name, total=runs, console=console, transient=True)
+        rows.append(studio.summary(one, values, list(shown)))
     return rows
 
 

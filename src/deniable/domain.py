@@ -28,12 +28,14 @@ class Domain:
     labels: tuple[Label, ...] | None
     size: int
     other: Label | None
+    _index: dict[Label, int] | None
 
     def __init__(self, answers: int | Iterable[Label], other: Label | None = None) -> None:
         labels = None if isinstance(answers, (int, np.integer)) else _checked_labels(answers)
         size = require_int("domain", answers, 2, MAX_SIZE) if labels is None else len(labels)
         index = None if labels is None else {label: i for i, label in enumerate(labels)}
-        for name, value in (("labels", labels), ("size", size), ("_index", index)):
+        fields = {"labels": labels, "size": size, "_index": index, "other": None}
+        for name, value in fields.items():
             object.__setattr__(self, name, value)
         if other is not None and not self._knows(other):
             raise InvalidArgument("other", other, f"one of the answers, {self}")

@@ -125,7 +125,7 @@ class Keystream:
         if left < at_least:
             self._buffer[:left] = self._buffer[self._start :].copy()
             fresh = self._buffer[left:]
-            self._cipher.update_into(_ZEROS[: fresh.nbytes], fresh.view(np.uint8))
+            self._cipher.update_into(_ZEROS[: fresh.nbytes], fresh.view(np.uint8).data)
             self._start = 0
         return self._buffer[self._start :]
 

@@ -6,7 +6,7 @@ import json
 import os
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, BinaryIO
 
 import numpy as np
 from numpy.typing import NDArray
@@ -54,7 +54,9 @@ class Reports:
     def __getitem__(self, rows: slice) -> Reports:
         if not isinstance(rows, slice):
             raise InvalidArgument("rows", rows, "a slice")
-        return Reports(self.mechanism, self.data[rows], None if self.ids is None else self.ids[rows])
+        return Reports(
+            self.mechanism, self.data[rows], None if self.ids is None else self.ids[rows]
+        )
 
     def __iter__(self) -> Iterator[Any]:
         """The reports one by one, as `Mechanism.report` returns them."""
@@ -93,7 +95,8 @@ class Reports:
     def from_arrow(cls, table: pa.Table, mechanism: Mechanism | None = None) -> Reports:
         """The reports of a table that `to_arrow` wrote, or of any table with the same columns.
 
-        The mechanism comes from the table's metadata unless given; if both are there they must agree.
+        The mechanism comes from the table's metadata unless given; if both are there they must
+        agree.
         """
         spec = (table.schema.metadata or {}).get(_SPEC_KEY)
         if spec is not None:
@@ -110,14 +113,16 @@ class Reports:
             ids = _from_arrow(table["id"], np.dtype((np.uint8, (ID_BYTES,))), "id")
         return cls(mechanism, data, ids)
 
-    def to_parquet(self, path: str | Path) -> None:
-        """Write the Arrow table to a Parquet file."""
+    def to_parquet(self, path: str | Path | BinaryIO) -> None:
+        """Write the Arrow table to a Parquet file (a path or an open binary file)."""
         import pyarrow.parquet as pq
 
         pq.write_table(self.to_arrow(), path, compression="none")
 
     @classmethod
-    def from_parquet(cls, path: str | Path, mechanism: Mechanism | None = None) -> Reports:
+    def from_parquet(
+        cls, path: str | Path | BinaryIO, mechanism: Mechanism | None = None
+    ) -> Reports:
         """Read what `to_parquet` wrote."""
         pa = pyarrow()
         import pyarrow.parquet as pq

@@ -88,11 +88,12 @@ class Estimate:
         writer.writerows(zip(*columns.values(), strict=True))
         return text.getvalue()
 
-    def plot(self, truth: ArrayLike | None = None) -> alt.Chart | alt.LayerChart:
+    def plot(self, truth: ArrayLike | None = None) -> alt.LayerChart:
         """Bars with intervals; ``truth`` (of a simulation) is marked beside them."""
         from deniable.studio.charts import estimate_chart
 
-        return estimate_chart(self, None if truth is None else self._truth(truth))
+        chart: alt.LayerChart = estimate_chart(self, None if truth is None else self._truth(truth))
+        return chart
 
     def table(self, truth: ArrayLike | None = None) -> Table:
         """A table for the terminal; ``truth`` (of a simulation) gets a column of its own."""

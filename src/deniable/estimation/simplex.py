@@ -26,5 +26,5 @@ def project(f: Floats) -> Floats:
     """
     descending = np.sort(f)[::-1]
     thresholds = (np.cumsum(descending) - 1.0) / np.arange(1, f.size + 1)
-    t = thresholds[np.flatnonzero(descending > thresholds)[-1]]
+    t = float(thresholds[np.flatnonzero(descending > thresholds)[-1]])
     return np.maximum(f - t, 0.0)

@@ -41,21 +41,26 @@ def _compare_digits(words: Words, threshold: np.uint64, less: Words, equal: Word
 def _settle(
     less: Words, equal: Words, words: Words, threshold: np.uint64, open_words: NDArray[np.int64]
 ) -> int:
-    """Decide the lanes left in ``equal``, each with a word of its own; return how many there were."""
+    """Decide the lanes left in ``equal``, each with a word of its own; return how many there
+    were."""
     pending = 0
     for j in range(BLOCK):  # collect without a branch: most words have no open lane
         open_words[pending] = j
         pending += equal[j] != 0
     used = 0
-    for i in range(pending):
-        j = open_words[i]
-        lanes = equal[j]
-        while lanes:
+    while pending:  # one lane of every open word a round
+        still = 0
+        for i in range(pending):
+            j = open_words[i]
+            lanes = equal[j]
             lane = lanes & (~lanes + np.uint64(1))
-            if words[used] >> np.uint64(PLANES) < threshold:
-                less[j] |= lane
-            used += 1
-            lanes ^= lane
+            below = np.uint64(words[used + i] >> np.uint64(PLANES) < threshold)
+            less[j] |= lane & (np.uint64(0) - below)
+            equal[j] = lanes ^ lane
+            open_words[still] = j
+            still += lanes != lane
+        used += pending
+        pending = still
     return used
 
 

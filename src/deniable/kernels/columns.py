@@ -120,7 +120,8 @@ def _folded_sums(words: Words, period: int, row_bits: int) -> NDArray[np.int64]:
     sums = np.zeros(64 * period, dtype=np.int64)
     if words.size:
         _sum_lines(words, period, words.size // period, sums)
-    return sums.reshape(-1, row_bits).sum(axis=0)
+    folded: NDArray[np.int64] = sums.reshape(-1, row_bits).sum(axis=0)
+    return folded
 
 
 def column_sums(words: Words, row_bits: int) -> NDArray[np.int64]:

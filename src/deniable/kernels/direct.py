@@ -51,4 +51,5 @@ def histogram(cells: NDArray[Any], size: int) -> NDArray[np.int64]:
     lanes = _LANES if size <= _UNROLLED_CELLS else 1
     counts = np.zeros((lanes, size), dtype=np.int64)
     _histogram(cells, counts)
-    return counts.sum(axis=0)
+    total: NDArray[np.int64] = counts.sum(axis=0)
+    return total

@@ -1,8 +1,8 @@
 """Local hashing: reports, and how many of them support each value.
 
-A hash is h(v) = ((a v + b) v + c) mod P with P <= 2**31 - 1, and a value lies in cell y when h(v) is
-in the interval [first(y), first(y + 1)), first(y) = ceil(y P / g). So a support is an interval test,
-and going from v to v + 1 needs two additions modulo P: h += d, d += 2 a.
+A hash is h(v) = ((a v + b) v + c) mod P with P <= 2**31 - 1, and a value lies in cell y when h(v)
+is in the interval [first(y), first(y + 1)), first(y) = ceil(y P / g). So a support is an interval
+test, and going from v to v + 1 needs two additions modulo P: h += d, d += 2 a.
 """
 
 from __future__ import annotations

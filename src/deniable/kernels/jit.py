@@ -1,9 +1,10 @@
-"""How a kernel is compiled: without the interpreter lock, and cached on disk where there is a place for it."""
+"""How a kernel is compiled: without the interpreter lock, and cached on disk where there is a place
+for it."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 import numba
 
@@ -12,15 +13,14 @@ Function = TypeVar("Function", bound=Callable[..., Any])
 
 def kernel(function: Function) -> Function:
     """Compile ``function`` at its first call."""
-    options = {"nogil": True, "error_model": "numpy"}
     try:
-        compiled: Function = numba.njit(cache=True, **options)(function)
+        compiled: Any = numba.njit(nogil=True, error_model="numpy", cache=True)(function)
     except RuntimeError:  # nowhere to keep a cache: compile anew in every process
-        compiled = numba.njit(**options)(function)
-    return compiled
+        compiled = numba.njit(nogil=True, error_model="numpy")(function)
+    return cast(Function, compiled)
 
 
 def inlined(function: Function) -> Function:
     """Compile ``function`` into each kernel that calls it."""
-    compiled: Function = numba.njit(inline="always", error_model="numpy")(function)
-    return compiled
+    compiled: Any = numba.njit(inline="always", error_model="numpy")(function)
+    return cast(Function, compiled)

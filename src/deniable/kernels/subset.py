@@ -1,6 +1,7 @@
 """Uniformly random subsets of a fixed size, as packed bits.
 
-Every row starts as independent bits of roughly the right density; then random members leave or random
+Small subsets of small domains are drawn by Floyd's algorithm on one machine word. Otherwise every
+row starts as independent bits of roughly the right density; then random members leave or random
 outsiders join until the size is right. Neither step prefers one value to another, so by symmetry
 every subset of the final size is equally likely, exactly.
 """
@@ -18,6 +19,7 @@ from deniable.randomness import BLOCK_WORDS, Keystream, Words
 
 #: Densities are multiples of 1/8: three words make 64 such bits.
 _EIGHTHS = 3
+_SMALL_SUBSET = 8
 _LOW = np.uint64(0xFFFFFFFF)
 _SIX = np.uint64(6)
 _LOW_SIX = np.uint64(63)
@@ -68,7 +70,8 @@ def _resize(
     begin: int,
     words: Words,
 ) -> tuple[int, int]:
-    """Bring rows ``begin..`` from ``sizes`` to ``omega``; return (first unfinished row, words used).
+    """Bring rows ``begin..`` from ``sizes`` to ``omega``; return (first unfinished row, words
+    used).
 
     The value itself is in its row exactly if ``kept``. A row that is cut off when the words run out
     simply goes on with the next ones: what is left to do depends on the row alone.
@@ -102,6 +105,47 @@ def _resize(
     return values.size, (half + 1) >> 1
 
 
+@kernel
+def _floyd(
+    rows: NDArray[Any],
+    values: NDArray[np.uint32],
+    kept: NDArray[np.bool_],
+    omega: int,
+    size: int,
+    begin: int,
+    words: Words,
+) -> tuple[int, int]:
+    """Rows ``begin..`` from scratch, for one word a row; return (first undone row, words used).
+
+    Floyd: for j = m - omega .. m - 1 draw t of 0..j and add t, or j if t is in already: a uniform
+    subset of 0..m-1, here of the m = size - 1 other values. A kept value takes the place of the
+    first member. A draw that would be biased is repeated.
+    """
+    half = 0
+    one = np.uint64(1)
+    for index in range(begin, values.size):
+        chosen = np.uint64(0)
+        for j in range(size - 1 - omega, size - 1):
+            bound = np.uint64(j + 1)
+            product = np.uint64(0)
+            while True:
+                if half == 2 * words.size:
+                    return index, words.size
+                product = ((words[half >> 1] >> np.uint64(32 * (half & 1))) & _LOW) * bound
+                half += 1
+                if (product & _LOW) >= bound or (product & _LOW) >= (_LOW + one) % bound:
+                    break
+            member = one << (product >> np.uint64(32))
+            member = one << np.uint64(j) if chosen & member else member
+            skipped = kept[index] and j == size - 1 - omega
+            chosen |= np.uint64(0) if skipped else member
+        own = np.uint64(values[index])
+        below = (one << own) - one
+        others = (chosen & below) | ((chosen & ~below) << one)
+        rows[index, 0] = others | (np.uint64(kept[index]) << own)
+    return values.size, (half + 1) >> 1
+
+
 def fill_subsets(
     rows: NDArray[np.uint8],
     values: NDArray[np.uint32],
@@ -112,6 +156,26 @@ def fill_subsets(
 ) -> None:
     """Row i: a uniformly random subset of ``omega`` of ``size`` values that holds ``values[i]``
     exactly if ``kept[i]``."""
+    done = 0
+    if omega <= _SMALL_SUBSET and size <= 64:
+        while done < values.size:
+            words = keystream.lend(1)
+            done, used = _floyd(as_rows(rows), values, kept, omega, size, done, words)
+            keystream.use(used)
+        return
+    sizes = _sprinkle_rows(rows, size, omega, keystream)
+    while done < values.size:
+        words = keystream.lend(1)
+        done, used = _resize(
+            as_rows(rows), sizes, values, kept, omega, np.uint64(size), done, words
+        )
+        keystream.use(used)
+
+
+def _sprinkle_rows(
+    rows: NDArray[np.uint8], size: int, omega: int, keystream: Keystream
+) -> NDArray[np.int64]:
+    """Fill rows with independent bits of a density just below omega / size; return their sizes."""
     flat = as_words(rows)
     step = BLOCK_WORDS // _EIGHTHS
     for start in range(0, flat.size, step):
@@ -120,13 +184,7 @@ def fill_subsets(
     clear_padding(rows, size)
     sizes = np.empty(len(rows), dtype=np.int64)
     row_sizes(as_rows(rows), sizes)
-    done = 0
-    while done < values.size:
-        words = keystream.lend(1)
-        done, used = _resize(
-            as_rows(rows), sizes, values, kept, omega, np.uint64(size), done, words
-        )
-        keystream.use(used)
+    return sizes
 
 
 def sizes_differ(rows: NDArray[np.uint8], omega: int) -> bool:

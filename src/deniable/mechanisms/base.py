@@ -1,9 +1,9 @@
 """The contract that every mechanism fulfils.
 
-A mechanism is a frozen value: a domain, the target epsilon, and the integers of its channel. A family
-says in one file how a report is made (`report`, and `fill` for many at once), how reports are counted
-(`count`), and what the counts mean (`p` and `q`, or `unbiased` and `variance_line`). Everything else
-follows here.
+A mechanism is a frozen value: a domain, the target epsilon, and the integers of its channel. A
+family says in one file how a report is made (`report`, and `fill` for many at once), how reports
+are counted (`count`), and what the counts mean (`p` and `q`, or `unbiased` and `variance_line`).
+Everything else follows here.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ SPEC_VERSION = 1
 #: Up to here reports are made one by one, which is slower but needs no compiled kernel.
 SMALL_JOB = 32
 #: Reports a chunk; a multiple of 8, so that packed rows of any width fill whole words.
-CHUNK = 1 << 15
+CHUNK = 1 << 17
 #: Bytes of reports that a kernel works on before it moves on.
 CACHE_BYTES = 1 << 18
 
@@ -64,7 +64,7 @@ class Mechanism(ABC):
     thresholds: ClassVar[tuple[str, ...]] = ()
     #: The only number of answers that the family allows, if there is one.
     only_size: ClassVar[int | None] = None
-    #: Design integers that make the channel small enough to enumerate, where a small k is not enough.
+    #: Design integers that make the channel enumerable, where a small domain alone does not.
     small_design: ClassVar[dict[str, int]] = {}
 
     domain: Domain

@@ -88,8 +88,8 @@ class BRR(Mechanism):
 class GRR(Mechanism):
     """Generalised randomised response (k-RR): keep the value or draw uniformly from all k.
 
-    Keeping with t = (e^eps - 1) / (e^eps - 1 + k) gives p = t + (1 - t) / k = e^eps / (e^eps + k - 1)
-    and q = (1 - t) / k = 1 / (e^eps + k - 1); n Var = (e^eps + k - 2) / (e^eps - 1)^2 at f = 0.
+    Keeping with t = (e^eps - 1) / (e^eps - 1 + k) gives p = t + (1 - t) / k = e^eps / (e^eps + k -
+    1) and q = (1 - t) / k = 1 / (e^eps + k - 1); n Var = (e^eps + k - 2) / (e^eps - 1)^2 at f = 0.
     """
 
     name = "grr"

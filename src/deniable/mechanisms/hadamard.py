@@ -1,4 +1,5 @@
-"""Hadamard response: the report is an index; each value favours the half where its Hadamard row is +1.
+"""Hadamard response: the report is an index; each value favours the half where its Hadamard row is
++1.
 
 Acharya, Sun and Zhang (2019), with any number of blocks.
 """
@@ -33,12 +34,14 @@ MAX_BLOCK = 1 << 31
 
 
 class HR(Mechanism):
-    """M blocks of b = ``block`` indices; a value owns row 1..b-1 of the Hadamard matrix of one block.
+    """M blocks of b = ``block`` indices; a value owns row 1..b-1 of the Hadamard matrix of one
+    block.
 
-    Its set S_v holds the b / 2 indices y of its block with an even number of ones in (row & y). With
-    probability t the report is drawn from S_v, else from all M b indices; t = (e^eps - 1) / (e^eps - 1 + 2 M)
-    makes that epsilon-LDP. Rows are orthogonal, so f_v = (2 c(S_v) - c(block of v)) / (n t) is unbiased, with
-    n Var = (t F + (1 - t) / M) / t^2 - f_v where F is the frequency of the block's values together.
+    Its set S_v holds the b / 2 indices y of its block with an even number of ones in (row & y).
+    With probability t the report is drawn from S_v, else from all M b indices; t = (e^eps - 1) /
+    (e^eps - 1 + 2 M) makes that epsilon-LDP. Rows are orthogonal, so f_v = (2 c(S_v) - c(block of
+    v)) / (n t) is unbiased, with n Var = (t F + (1 - t) / M) / t^2 - f_v where F is the frequency
+    of the block's values together.
 
     ``seed`` fixes the public permutation that hands out rows: values that are neighbours
     in the domain must not be neighbours in the matrix. A negative seed leaves them in order.
@@ -127,7 +130,8 @@ class HR(Mechanism):
 
     @property
     def q(self) -> Fraction:
-        """1/2 with one block; with more there are two, one for the own block and one for the others."""
+        """1/2 with one block; with more there are two, one for the own block and one for the
+        others."""
         if self.blocks > 1:
             raise AttributeError("HR with several blocks has no single q; see unbiased()")
         return _HALF
@@ -155,7 +159,7 @@ class HR(Mechanism):
     def unbiased(self, counts: Counts, n: int) -> Floats:
         """Row r of a block's Walsh-Hadamard transform is 2 c(S_v) - c(block)."""
         contrasts = walsh_hadamard(counts.reshape(self.blocks, self.block))[:, 1:].reshape(-1)
-        return contrasts[self._places] * (SCALE / (n * self.keep))
+        return contrasts[self._places].astype(np.float64) * (SCALE / (n * self.keep))
 
     def variance_line(self, f: Floats) -> tuple[Floats, Floats]:
         """n Var = (t F + (1 - t) / M) / t^2 - f_v."""
@@ -163,7 +167,7 @@ class HR(Mechanism):
         owner = self._owners[:, 0]
         shares = np.clip(np.bincount(owner, weights=f, minlength=self.blocks), 0, 1)
         a = (keep * shares[owner] + (1 - keep) / self.blocks) / keep**2
-        return a, np.full(f.shape, -1.0)
+        return a.astype(np.float64), -np.ones_like(f)
 
 
 @lru_cache(maxsize=8)

@@ -1,8 +1,8 @@
 """Local hashing: hash the value into g cells with a hash of one's own, then randomise the cell.
 
 Bassily and Smith (2015) with g = 2; Wang et al. (2017) with the best g. The hash family is the
-quadratic polynomials modulo a prime P (Carter and Wegman): any three values hash independently, which
-is what unbiasedness and the stated variance rest on.
+quadratic polynomials modulo a prime P (Carter and Wegman): any three values hash independently,
+which is what unbiasedness and the stated variance rest on.
 """
 
 from __future__ import annotations
@@ -35,11 +35,12 @@ MAX_CELLS = 1 << 16
 class LocalHashing(Mechanism):
     """A report (a, b, c, y): the hash h(v) = ((a v + b) v + c) mod P, and a cell y of 0..g-1.
 
-    Value v lies in cell floor(h(v) g / P). The cell of the true value is kept, or any cell
-    drawn, as in k-RR on g cells; a report supports the values that lie in y. With m_y residues in
-    cell y, two values collide with probability C = sum_y (m_y / P)^2, so q = t C + (1 - t) / g, which is
+    Value v lies in cell floor(h(v) g / P). The cell of the true value is kept, or any cell drawn,
+    as in k-RR on g cells; a report supports the values that lie in y. With m_y residues in cell y,
+    two values collide with probability C = sum_y (m_y / P)^2, so q = t C + (1 - t) / g, which is
     1/g but for terms of order (g / P)^2; p = t + (1 - t) / g. The coefficients are drawn with
-    `Coins.choice`, uniform to 2**-33, and independently of the value: epsilon is that of k-RR, exactly.
+    `Coins.choice`, uniform to 2**-33, and independently of the value: epsilon is that of k-RR,
+    exactly.
     """
 
     design = ("g", "modulus")
@@ -58,7 +59,9 @@ class LocalHashing(Mechanism):
         modulus: int | None = None,
         keep: int | None = None,
     ) -> None:
-        modulus = MERSENNE_31 if modulus is None else require_int("modulus", modulus, 2, MERSENNE_31)
+        modulus = (
+            MERSENNE_31 if modulus is None else require_int("modulus", modulus, 2, MERSENNE_31)
+        )
         if g is not None:
             require_int("g", g, 2, min(modulus, MAX_CELLS))
         super().__init__(domain, epsilon, modulus=modulus, g=g, keep=keep)
@@ -149,9 +152,10 @@ class BLH(LocalHashing):
 
 
 class OLH(LocalHashing):
-    """Optimal local hashing: g about e^eps + 1.
+    """Optimal local hashing: g about e^eps + 1 (fewer for small k, see `suggest_g`).
 
-    n Var = (e^eps + g - 1)^2 / ((g - 1) (e^eps - 1)^2) at f = 0, about OUE's 4 e^eps / (e^eps - 1)^2.
+    n Var = (e^eps + g - 1)^2 / ((g - 1) (e^eps - 1)^2) at f = 0, about OUE's 4 e^eps / (e^eps -
+    1)^2.
     """
 
     name = "olh"
@@ -161,16 +165,15 @@ class OLH(LocalHashing):
 
     @staticmethod
     def suggest_g(k: int, epsilon: float) -> int:
-        """The number of cells with the least variance, averaged over the values (f = 1/k)."""
+        """The number of cells with the least variance, averaged over the values (f = 1/k).
+
+        With h = g - 1 that is (e - 1)^2 n Var = a / h + b h + const, e = e^eps, where a = e^2 - e
+        (e - 1) / k and b = 1 + (e - 1) / k: least at h = sqrt(a / b), about e for large k.
+        """
         e = float(exp_below(check_epsilon(epsilon)))
-        ideal = min(int(e + 1), MAX_CELLS - 1)
-        candidates = [max(2, ideal + step) for step in (0, 1)]
-
-        def average_variance(g: int) -> float:
-            p, q = e / (e + g - 1), 1 / g
-            return (q * (1 - q) + (p - q) * (1 - p - q) / k) / (p - q) ** 2
-
-        return min(candidates, key=average_variance)
+        a, b = e * e - e * (e - 1) / k, 1 + (e - 1) / k
+        ideal = min(MAX_CELLS - 2, max(1, int((a / b) ** 0.5)))
+        return 1 + min((ideal, ideal + 1), key=lambda h: a / h + b * h)
 
     def _derive(self, name: str) -> int:
         if name == "g":

@@ -1,4 +1,5 @@
-"""Reports that are a set of values, as a row of packed bits: value v is bit v % 8 of byte v // 8."""
+"""Reports that are a set of values, as a row of packed bits: value v is bit v % 8 of byte v //
+8."""
 
 from __future__ import annotations
 

@@ -21,12 +21,14 @@ from deniable.randomness import SCALE, Coins, Keystream
 
 
 class SS(PackedMechanism):
-    """A subset of ``omega`` values: with probability p one that holds the true value, else one without.
+    """A subset of ``omega`` values: with probability p one that holds the true value, else one
+    without.
 
-    p = omega e^eps / (omega e^eps + k - omega) and q = (omega - p) / (k - 1). Within each kind
-    all subsets are equally likely, up to the rounding of the bounded draws: a run of omega draws from
-    at most k - 1 values is within a factor 1 / (1 - d), d = omega (k - 1) / 2**64, of uniform either
-    way. The guarantee carries that factor twice; the exact ratio is within 1e-12 of it for k <= 1000.
+    p = omega e^eps / (omega e^eps + k - omega) and q = (omega - p) / (k - 1). Within each kind all
+    subsets are equally likely, up to the rounding of the bounded draws: a run of omega draws from
+    at most k - 1 values is within a factor 1 / (1 - d), d = omega (k - 1) / 2**64, of uniform
+    either way. The guarantee carries that factor twice; the exact ratio is within 1e-12 of it for k
+    <= 1000.
     """
 
     name = "ss"
@@ -70,7 +72,8 @@ class SS(PackedMechanism):
         return Fraction(self.omega * (self.domain.size - 1), SCALE)
 
     def report(self, value: int, coins: Coins) -> bytes:
-        """Partial Fisher-Yates over the other values; the last one drawn may give way to the value."""
+        """Partial Fisher-Yates over the other values; the last one drawn may give way to the
+        value."""
         others = [v for v in range(self.domain.size) if v != value]
         for i in range(self.omega):
             j = i + coins.choice(len(others) - i)
@@ -86,7 +89,9 @@ class SS(PackedMechanism):
 
     @cached_property
     def guarantee(self) -> Guarantee:
-        odds = Fraction(self.keep * (self.domain.size - self.omega), (SCALE - self.keep) * self.omega)
+        odds = Fraction(
+            self.keep * (self.domain.size - self.omega), (SCALE - self.keep) * self.omega
+        )
         return Guarantee(max(odds, 1 / odds) / (1 - self._slack) ** 2)
 
     @property

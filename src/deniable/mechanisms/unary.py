@@ -1,7 +1,7 @@
 """Unary encodings: one bit a value, each randomised on its own.
 
-The bit of the true value is reported as 1 with probability p, every other with q. Symmetric (SUE, the
-one-time form of Basic RAPPOR, Erlingsson et al. 2014) and optimised (OUE, Wang et al. 2017).
+The bit of the true value is reported as 1 with probability p, every other with q. Symmetric (SUE,
+the one-time form of Basic RAPPOR, Erlingsson et al. 2014) and optimised (OUE, Wang et al. 2017).
 """
 
 from __future__ import annotations
@@ -45,9 +45,7 @@ class UnaryEncoding(PackedMechanism):
 
     def report(self, value: int, coins: Coins) -> bytes:
         return self.pack_bits(
-            v
-            for v in range(self.domain.size)
-            if coins.below(self.one if v == value else self.zero)
+            v for v in range(self.domain.size) if coins.below(self.one if v == value else self.zero)
         )
 
     @property

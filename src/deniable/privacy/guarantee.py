@@ -1,4 +1,5 @@
-"""What a mechanism promises, as data: a likelihood ratio of integers, and its logarithm rounded up."""
+"""What a mechanism promises, as data: a likelihood ratio of integers, and its logarithm rounded
+up."""
 
 from __future__ import annotations
 
@@ -6,6 +7,7 @@ import math
 from dataclasses import dataclass
 from decimal import Context, Decimal
 from fractions import Fraction
+from numbers import Real
 from typing import Any
 
 from deniable.errors import InvalidArgument
@@ -23,10 +25,7 @@ _MARGIN_UP = Decimal("1e-50")
 
 def check_epsilon(epsilon: Any) -> float:
     """``epsilon`` as a float of the allowed range."""
-    try:
-        number = float(epsilon)
-    except (TypeError, ValueError):
-        number = math.nan
+    number = float(epsilon) if isinstance(epsilon, Real) else math.nan
     if not MIN_EPSILON <= number <= MAX_EPSILON:
         allowed = f"a number of 2**-20..{MAX_EPSILON:g}"
         raise InvalidArgument("epsilon", epsilon, allowed)

@@ -12,7 +12,9 @@ import numpy as np
 from deniable.mechanisms import Mechanism
 from deniable.randomness import BLOCK_WORDS, WORD_BYTES, Keystream, draw_key
 
+#: A measurement is repeated so many times, and then on until it took so many seconds.
 REPEATS = 5
+SECONDS = 0.5
 
 
 @dataclass(frozen=True)
@@ -33,14 +35,14 @@ class CountingKeystream(Keystream):
         super().use(count)
 
 
-def best_time(work: Callable[[], Any], repeats: int = REPEATS) -> float:
+def best_time(work: Callable[[], Any], repeats: int = REPEATS, seconds: float = SECONDS) -> float:
     """The shortest of some runs, in seconds: the others were disturbed by something else."""
-    times = []
-    for _ in range(repeats):
+    spent: list[float] = []
+    while len(spent) < repeats or sum(spent) < seconds:
         start = time.perf_counter()
         work()
-        times.append(time.perf_counter() - start)
-    return min(times)
+        spent.append(time.perf_counter() - start)
+    return min(spent)
 
 
 def bounds() -> Bounds:

@@ -13,8 +13,6 @@ from deniable.errors import InvalidArgument
 from deniable.extras import altair
 
 if TYPE_CHECKING:
-    import altair as alt
-
     from deniable.estimation import Estimate
 
 INK = "#1f2937"
@@ -25,7 +23,7 @@ FORMATS = (".html", ".png", ".svg")
 DRAWN = 60
 
 
-def estimate_chart(estimate: Estimate, truth: NDArray[np.float64] | None = None) -> alt.LayerChart:
+def estimate_chart(estimate: Estimate, truth: NDArray[np.float64] | None = None) -> Any:
     """A bar a value with its interval, and a diamond at the truth of a simulation."""
     alt = altair()
     columns = estimate.columns()
@@ -37,7 +35,9 @@ def estimate_chart(estimate: Estimate, truth: NDArray[np.float64] | None = None)
     value = alt.Y("value:N", sort=order, title=None)
     base = alt.Chart(alt.Data(values=drawn)).encode(y=value)
     layers = [
-        base.mark_bar(color=BAR, height=14).encode(x=alt.X("frequency:Q", title="share of respondents")),
+        base.mark_bar(color=BAR, height=14).encode(
+            x=alt.X("frequency:Q", title="share of respondents")
+        ),
         base.mark_rule(color=INK, strokeWidth=1.5).encode(x="low:Q", x2="high:Q"),
         *(_cap(base, end) for end in ("low", "high")),
     ]
@@ -51,7 +51,7 @@ def estimate_chart(estimate: Estimate, truth: NDArray[np.float64] | None = None)
     if truth is not None:
         subtitle += "; diamond: the simulated truth"
     title = alt.TitleParams(f"{estimate.n:,} respondents", subtitle=subtitle, anchor="start")
-    chart: alt.LayerChart = alt.layer(*layers).properties(width=520, title=title)
+    chart: Any = alt.layer(*layers).properties(width=520, title=title)
     return chart
 
 
@@ -59,7 +59,7 @@ def _cap(base: Any, end: str) -> Any:
     return base.mark_tick(color=INK, height=8, thickness=1.5).encode(x=f"{end}:Q")
 
 
-def error_chart(rows: Sequence[Mapping[str, Any]], title: str) -> alt.LayerChart:
+def error_chart(rows: Sequence[Mapping[str, Any]], title: str) -> Any:
     """Simulated against predicted root mean squared error of several mechanisms."""
     alt = altair()
     base = alt.Chart(alt.Data(values=list(rows))).encode(
@@ -72,7 +72,7 @@ def error_chart(rows: Sequence[Mapping[str, Any]], title: str) -> alt.LayerChart
     heading = alt.TitleParams(
         title, subtitle="bar: simulated; tick: the unbiased estimate's formula", anchor="start"
     )
-    chart: alt.LayerChart = alt.layer(bars, ticks).properties(width=520, title=heading)
+    chart: Any = alt.layer(bars, ticks).properties(width=520, title=heading)
     return chart
 
 
@@ -81,6 +81,28 @@ def save(chart: Any, path: Path) -> Path:
     if path.suffix not in FORMATS:
         raise InvalidArgument("chart", str(path), f"a file name that ends in {', '.join(FORMATS)}")
     path.parent.mkdir(parents=True, exist_ok=True)
-    options = {".html": {"inline": True}, ".png": {"scale_factor": 2}, ".svg": {}}[path.suffix]
-    chart.save(str(path), **options)
+    chart.save(str(path), inline=True, scale_factor=2)
     return path
+
+
+def speed_chart(rows: Sequence[Mapping[str, Any]], title: str) -> Any:
+    """How many times faster than each peer, one panel a mechanism, on a logarithmic scale."""
+    alt = altair()
+    data = [{**row, "who": f"{row['peer']}, k = {row['k']}"} for row in rows]
+    base = alt.Chart(alt.Data(values=data)).encode(y=alt.Y("who:N", title=None, sort=None))
+    scale = alt.Scale(type="log", domainMin=1)
+    bars = base.mark_bar(color=BAR, height=14).encode(
+        x=alt.X("ratio:Q", scale=scale, title="times faster (one thread)")
+    )
+    target = base.mark_tick(color=TRUTH, thickness=2, height=16).encode(x="target:Q")
+    label = base.mark_text(align="left", dx=4, color=INK).encode(
+        x="ratio:Q", text=alt.Text("ratio:Q", format=",.0f")
+    )
+    chart: Any = (
+        alt.layer(bars, target, label)
+        .properties(width=520)
+        .facet(row=alt.Row("mechanism:N", title=None, sort=None))
+        .resolve_scale(y="independent")
+        .properties(title=title)
+    )
+    return chart

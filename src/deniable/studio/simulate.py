@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
@@ -11,10 +11,8 @@ from numpy.typing import NDArray
 from deniable.errors import InvalidArgument
 from deniable.mechanisms import Mechanism
 
-Floats = NDArray[np.float64]
-
 #: Shapes of a population of k values; each is normalised.
-DISTRIBUTIONS = {
+DISTRIBUTIONS: dict[str, Callable[[int], NDArray[np.floating[Any]]]] = {
     "uniform": lambda k: np.ones(k),
     "zipf": lambda k: 1.0 / np.arange(1, k + 1),
     "geometric": lambda k: 0.9 ** np.arange(k),
@@ -24,7 +22,8 @@ DISTRIBUTIONS = {
 
 
 def population(distribution: str, k: int, n: int, rng: np.random.Generator) -> NDArray[np.uint32]:
-    """n values of 0..k-1 with shares as near to the distribution as whole people allow, shuffled."""
+    """n values of 0..k-1 with shares as near to the distribution as whole people allow,
+    shuffled."""
     if distribution not in DISTRIBUTIONS:
         raise InvalidArgument("distribution", distribution, f"one of {', '.join(DISTRIBUTIONS)}")
     shape = DISTRIBUTIONS[distribution](k)

@@ -112,4 +112,3 @@ def _bar(share: float, truth: float | None) -> str:
     if truth is not None:
         cells[min(BAR_WIDTH, round(BAR_WIDTH * truth))] = "|"
     return "".join(cells).rstrip()
-

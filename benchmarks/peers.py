@@ -1,0 +1,80 @@
+"""The other libraries, each as a client function and an aggregation, as their documentation uses
+them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+Client = Callable[[int], Any]
+Aggregate = Callable[[list[Any]], Any]
+
+
+@dataclass(frozen=True)
+class Peer:
+    """One mechanism of another library for a given k and epsilon."""
+
+    library: str
+    client: Client
+    #: None where the library's aggregation does not count anything yet.
+    aggregate: Aggregate | None
+
+
+def peers(mechanism: str, k: int, epsilon: float) -> list[Peer]:
+    """The peers of a mechanism of ours."""
+    return [peer for make in (_multi_freq_ldpy, _pure_ldp) for peer in make(mechanism, k, epsilon)]
+
+
+def _multi_freq_ldpy(mechanism: str, k: int, epsilon: float) -> list[Peer]:
+    from multi_freq_ldpy.pure_frequency_oracles import GRR, LH, SS, UE
+
+    table: dict[str, tuple[Client, Aggregate]] = {
+        "grr": (
+            lambda v: GRR.GRR_Client(v, k, epsilon),
+            lambda r: GRR.GRR_Aggregator_MI(r, k, epsilon),
+        ),
+        "oue": (
+            lambda v: UE.UE_Client(v, k, epsilon, True),
+            lambda r: UE.UE_Aggregator_MI(r, epsilon, True),
+        ),
+        "ss": (
+            lambda v: SS.SS_Client(v, k, epsilon),
+            lambda r: SS.SS_Aggregator_MI(r, k, epsilon),
+        ),
+        "olh": (
+            lambda v: LH.LH_Client(v, k, epsilon, True),
+            lambda r: LH.LH_Aggregator_MI(r, k, epsilon, True),
+        ),
+    }
+    return [Peer("multi-freq-ldpy", *table[mechanism])] if mechanism in table else []
+
+
+def _pure_ldp(mechanism: str, k: int, epsilon: float) -> list[Peer]:
+    from pure_ldp.frequency_oracles.direct_encoding import DEClient, DEServer
+    from pure_ldp.frequency_oracles.hadamard_response import HadamardResponseClient
+    from pure_ldp.frequency_oracles.local_hashing import LHClient, LHServer
+    from pure_ldp.frequency_oracles.unary_encoding import UEClient, UEServer
+
+    same: dict[str, Any] = {"index_mapper": lambda v: v}
+    table: dict[str, Callable[[], tuple[Any, Any]]] = {
+        "grr": lambda: (DEClient(epsilon, k, **same), DEServer(epsilon, k, **same)),
+        "oue": lambda: (
+            UEClient(epsilon, k, use_oue=True, **same),
+            UEServer(epsilon, k, use_oue=True, **same),
+        ),
+        "olh": lambda: (
+            LHClient(epsilon, k, use_olh=True, **same),
+            LHServer(epsilon, k, use_olh=True, **same),
+        ),
+        "hr": lambda: (HadamardResponseClient(epsilon, k, None, **same), None),
+    }
+    if mechanism not in table:
+        return []
+    client, server = table[mechanism]()
+
+    def aggregate(reports: list[Any]) -> None:
+        for report in reports:
+            server.aggregate(report)
+
+    return [Peer("pure-ldp", client.privatise, aggregate if server else None)]

@@ -1,0 +1,100 @@
+"""Domains: what is an answer and what is not."""
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pytest
+
+from deniable import Domain
+from deniable.errors import InvalidArgument
+
+LABELS = ["car", "train", "other"]
+
+
+@pytest.mark.parametrize("answers", [1, 0, -3, True, 2.5, "abc", [], ["a"], ["a", "a"], [1, True],
+                                     [None, "a"], [0.5, 1.5], None, 2**40])  # fmt: skip
+def test_bad_domains_are_refused(answers):
+    with pytest.raises(InvalidArgument, match="'domain' must be"):
+        Domain(answers)
+
+
+@pytest.mark.parametrize(
+    "column",
+    [
+        ["train", "car"],
+        ("train", "car"),
+        np.array(["train", "car"]),
+        np.array(["train", "car"], dtype=object),
+        pd.Series(["train", "car"]),
+        pd.Series(["train", "car"], dtype="category"),
+        pl.Series(["train", "car"]),
+        pa.array(["train", "car"]),
+        pa.chunked_array([["train"], ["car"]]),
+        iter(["train", "car"]),
+    ],
+    ids=lambda column: type(column).__name__,
+)
+def test_labels_are_found_in_any_column(column):
+    assert Domain(LABELS).encode(column).tolist() == [1, 0]
+
+
+@pytest.mark.parametrize("column", [[2, 0], np.array([2, 0]), np.array([2, 0], np.uint8),
+                                    pd.Series([2, 0]), pl.Series([2, 0]), pa.array([2, 0])],
+                         ids=lambda column: type(column).__name__)  # fmt: skip
+def test_integers_are_taken_from_any_column(column):
+    assert Domain(3).encode(column).tolist() == [2, 0]
+
+
+def test_booleans_answer_a_question_with_two_values():
+    assert Domain(2).encode([True, False]).tolist() == [1, 0]
+    assert Domain([True, False]).encode([True, False]).tolist() == [0, 1]
+
+
+def test_errors_name_position_value_and_what_is_allowed():
+    with pytest.raises(
+        InvalidArgument, match=r"'values\[1\]' must be one of .*'other'\]; got 'bus'"
+    ):
+        Domain(LABELS).encode(["car", "bus"])
+    with pytest.raises(InvalidArgument, match=r"'values\[2\]' must be an integer of 0..4; got 5"):
+        Domain(5).encode([0, 1, 5])
+    with pytest.raises(InvalidArgument, match="one-dimensional array of integers"):
+        Domain(5).encode(np.array([1.0, np.nan]))
+    with pytest.raises(InvalidArgument, match="'values' must be a list or array"):
+        Domain(LABELS).encode("car")
+
+
+def test_other_takes_what_is_unknown():
+    domain = Domain(LABELS, other="other")
+    assert domain.encode(["bus", "car", None, ["list"]]).tolist() == [2, 0, 2, 2]
+    assert Domain(5, other=4).encode([0, 9, -1]).tolist() == [0, 4, 4]
+    with pytest.raises(InvalidArgument, match="'other' must be one of the answers"):
+        Domain(LABELS, other="bus")
+
+
+def test_an_empty_column_is_a_column():
+    assert len(Domain(3).encode([])) == 0
+    assert len(Domain(LABELS).encode([])) == 0
+
+
+def test_domains_are_values():
+    assert Domain(LABELS) == Domain(tuple(LABELS))
+    assert hash(Domain(3)) == hash(Domain(3))
+    assert Domain([0, 1]) != Domain([False, True])
+    assert Domain(3) != Domain([0, 1, 2])
+    with pytest.raises(AttributeError):
+        Domain(3).size = 4
+
+
+@pytest.mark.parametrize(
+    "domain", [Domain(4), Domain(LABELS), Domain(LABELS, "other"), Domain(3, 2)]
+)
+def test_specs_round_trip(domain):
+    assert Domain.from_spec(domain.to_spec()) == domain
+
+
+@pytest.mark.parametrize("spec", [{}, {"size": "4"}, {"labels": "abc"}, {"size": True}, [], None,
+                                  {"size": 3, "labels": [1, 2]}, {"size": 3, "x": 1}])  # fmt: skip
+def test_bad_specs_are_refused(spec):
+    with pytest.raises(InvalidArgument):
+        Domain.from_spec(spec)

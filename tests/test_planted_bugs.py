@@ -1,0 +1,182 @@
+"""The laws can fail: each planted bug is caught by the law that is meant to catch it."""
+
+from fractions import Fraction
+
+import numpy as np
+import pytest
+
+from deniable import conformance as laws
+from deniable.errors import InvalidArgument
+from deniable.mechanisms import GRR, OUE
+from deniable.privacy import Guarantee
+from deniable.randomness import ByteCoins
+from deniable.tally import Tally
+
+
+class LastBitTruthful(OUE):
+    """The mistake of a well-known library: noise for all bits but the last."""
+
+    def report(self, value, coins):
+        row = bytearray(super().report(value, coins))
+        last = self.domain.size - 1
+        row[last >> 3] &= ~(1 << (last & 7))
+        row[last >> 3] |= (value == last) << (last & 7)
+        return bytes(row)
+
+
+class LastBitTruthfulInBulk(OUE):
+    def fill(self, values, out, keystream):
+        super().fill(values, out, keystream)
+        last = self.domain.size - 1
+        out[:, last >> 3] &= 255 ^ (1 << (last & 7))
+        truthful = (values == last).astype(np.uint8) << (last & 7)
+        out[: len(values), last >> 3] |= truthful
+
+
+class SwappedOnTheDevice(OUE):
+    def report(self, value, coins):
+        return self.pack_bits(
+            v for v in range(self.domain.size) if coins.below(self.zero if v == value else self.one)
+        )
+
+
+class SwappedOnTheServer(OUE):
+    @property
+    def p(self):
+        return super().q
+
+    @property
+    def q(self):
+        return super().p
+
+    @property
+    def guarantee(self):
+        odds = self.q / (1 - self.q) / (self.p / (1 - self.p))
+        return Guarantee(odds)
+
+
+class RoundedUp(GRR):
+    def _derive(self, name):
+        return super()._derive(name) + 1
+
+
+class RoundedUpAndDenied(RoundedUp):
+    @property
+    def guarantee(self):
+        return GRR(self.domain, self.epsilon).guarantee
+
+
+class WastefulThreshold(GRR):
+    def _derive(self, name):
+        return super()._derive(name) * 99 // 100
+
+
+class BiasedDrawInBulk(GRR):
+    """Eight random bits and a multiplication: the first values come a little too often."""
+
+    def fill(self, values, out, keystream):
+        size = self.domain.size
+        for i in range(0, len(values), 1 << 12):
+            some = values[i : i + (1 << 12)]
+            words = keystream.words(2 * len(some)).reshape(-1, 2)
+            drawn = ((words[:, 0] & np.uint64(255)) * np.uint64(size)) >> np.uint64(8)
+            kept = words[:, 1] < np.uint64(self.keep)
+            out[i : i + len(some)] = np.where(kept, some, drawn)
+
+
+class DrawsOnlyIfNeeded(GRR):
+    def report(self, value, coins):
+        return value if coins.below(self.keep) else coins.choice(self.domain.size)
+
+
+class HalfVariance(OUE):
+    def variance_line(self, f):
+        a, b = super().variance_line(f)
+        return a / 2, b
+
+
+class LeavesPaddingBits(OUE):
+    def count(self, data):
+        return super().count(data & np.uint8(127))
+
+
+@pytest.mark.parametrize(
+    ("family", "law"),
+    [
+        (LastBitTruthful, laws.exact_epsilon),
+        (LastBitTruthful, laws.exact_moments),
+        (LastBitTruthfulInBulk, laws.bulk_channel),
+        (LastBitTruthfulInBulk, laws.bulk_supports),
+        (SwappedOnTheDevice, laws.exact_moments),
+        (SwappedOnTheServer, laws.exact_moments),
+        (SwappedOnTheServer, laws.simulated_errors),
+        (RoundedUpAndDenied, laws.exact_epsilon),
+        (WastefulThreshold, laws.exact_epsilon),
+        (BiasedDrawInBulk, laws.bulk_channel),
+        (DrawsOnlyIfNeeded, laws.fixed_coins),
+        (HalfVariance, laws.exact_moments),
+        (HalfVariance, laws.simulated_errors),
+        (HalfVariance, laws.coverage),
+        (LeavesPaddingBits, laws.simulated_errors),
+    ],
+    ids=lambda thing: thing.__name__,
+)
+def test_planted_bug_is_caught(family, law):
+    with pytest.raises((laws.LawBroken, RuntimeError)):
+        law(family)
+
+
+def test_threshold_rounded_up_cannot_even_be_built():
+    with pytest.raises(InvalidArgument, match="'thresholds' must be such that epsilon"):
+        RoundedUp(5, 1.0)
+
+
+@pytest.mark.parametrize(
+    "biased",
+    [
+        lambda self, size: self._word() % size,
+        lambda self, size: (self._word() & 255) * size >> 8,
+        lambda self, size: int(self._word() / 2**64 * size),
+    ],
+    ids=["modulo", "eight bits", "floating point"],
+)
+def test_biased_draw_is_caught(monkeypatch, biased):
+    monkeypatch.setattr(ByteCoins, "choice", biased)
+    with pytest.raises(laws.LawBroken):
+        laws.exact_coins(GRR)
+
+
+def test_below_or_equal_is_caught(monkeypatch):
+    monkeypatch.setattr(ByteCoins, "below", lambda self, threshold: self._word() <= threshold)
+    with pytest.raises(laws.LawBroken):
+        laws.exact_coins(GRR)
+
+
+def test_merge_that_counts_twice_is_caught(monkeypatch):
+    merge = Tally.merge
+    monkeypatch.setattr(Tally, "merge", lambda self, other: merge(merge(self, other), other))
+    with pytest.raises(laws.LawBroken):
+        laws.monoid(GRR)
+
+
+def test_tally_that_changes_on_refusal_is_caught(monkeypatch):
+    def careless(self, reports, *, threads=None):
+        self.n += len(reports)
+        return add(self, reports, threads=threads)
+
+    add = Tally.add
+    monkeypatch.setattr(Tally, "add", careless)
+    with pytest.raises(laws.LawBroken):
+        laws.bad_input(GRR)
+
+
+def test_a_family_without_a_kernel_obeys_every_law_of_the_channel():
+    """A newcomer writes `report` and gets the bulk path for free."""
+
+    class Plain(GRR):
+        name = "plain"
+        fill = laws.Mechanism.fill
+
+    for law in (laws.exact_epsilon, laws.fixed_coins, laws.exact_moments, laws.monoid):
+        law(Plain)
+    assert Plain(3, 1.0).guarantee.ratio < Fraction(272, 100)

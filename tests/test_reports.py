@@ -1,0 +1,102 @@
+"""Columns of reports: Arrow in and out, and what is refused on the way in."""
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+import deniable as dn
+from deniable.errors import CorruptData, InvalidArgument, MismatchError
+from deniable.reports import Reports
+
+M = dn.OUE(12, 1.0)
+REPORTS = M.privatize(np.arange(40) % 12, np.random.default_rng(1))
+
+
+def test_arrow_types_are_compact():
+    types = {
+        "brr": "uint8",
+        "grr": "uint8",
+        "oue": "fixed_size_binary[2]",
+        "olh": "struct<a: uint32, b: uint32, c: uint32, y: uint8>",
+        "hr": "uint8",
+    }
+    for name, expected in types.items():
+        m = dn.mechanism(name, 2 if name == "brr" else 12, 1.0)
+        assert str(m.privatize([0, 1]).to_arrow()["report"].type) == expected
+
+
+def test_chunked_and_sliced_tables_are_read():
+    table = pa.concat_tables([REPORTS[:7].to_arrow(), REPORTS[7:].to_arrow()])
+    assert list(Reports.from_arrow(table)) == list(REPORTS)
+    assert list(Reports.from_arrow(table.slice(3, 9))) == list(REPORTS[3:12])
+    assert len(Reports.from_arrow(table.slice(0, 0))) == 0
+
+
+def test_a_table_without_a_spec_needs_a_mechanism():
+    bare = REPORTS.to_arrow().replace_schema_metadata(None)
+    assert list(Reports.from_arrow(bare, M)) == list(REPORTS)
+    with pytest.raises(InvalidArgument, match="'mechanism' must be given"):
+        Reports.from_arrow(bare)
+
+
+@pytest.mark.parametrize(
+    "column",
+    [
+        pa.array([1, 2], pa.int64()),
+        pa.array([b"ab", None], pa.binary(2)),
+        pa.array([b"abc", b"abc"], pa.binary(3)),
+        pa.array(["ab", "cd"]),
+    ],
+    ids=str,
+)
+def test_foreign_columns_are_refused(column):
+    with pytest.raises(CorruptData, match="column 'report' must be fixed_size_binary"):
+        Reports.from_arrow(pa.table({"report": column}), M)
+
+
+def test_foreign_tables_and_files_are_refused(tmp_path):
+    with pytest.raises(CorruptData, match="no column 'report'"):
+        Reports.from_arrow(pa.table({"x": [1]}), M)
+    with pytest.raises(MismatchError, match="different mechanisms"):
+        Reports.from_arrow(REPORTS.to_arrow(), dn.OUE(12, 2.0))
+    broken = REPORTS.to_arrow().replace_schema_metadata({b"deniable.mechanism": b"{"})
+    with pytest.raises(CorruptData, match="not JSON"):
+        Reports.from_arrow(broken)
+    file = tmp_path / "x.parquet"
+    file.write_bytes(b"nothing")
+    with pytest.raises(CorruptData, match="is not a Parquet file"):
+        Reports.from_parquet(file)
+    kind = dn.OLH(9, 1.0).privatize([0]).to_arrow()["report"].type
+    nulls = pa.array([{"a": None, "b": 1, "c": 1, "y": 1}], kind)
+    with pytest.raises(CorruptData, match="field 'a'"):
+        Reports.from_arrow(pa.table({"report": nulls}), dn.OLH(9, 1.0))
+
+
+def test_arrays_of_another_shape_are_refused():
+    with pytest.raises(InvalidArgument, match="'data'"):
+        Reports(M, np.zeros(4, dtype=np.uint8))
+    with pytest.raises(InvalidArgument, match="'ids'"):
+        Reports(M, REPORTS.data, np.zeros((3, 16), dtype=np.uint8))
+    with pytest.raises(InvalidArgument, match="'rows'"):
+        REPORTS[0]
+
+
+def test_concatenation():
+    both = Reports.concatenate([REPORTS, REPORTS[:5]])
+    assert len(both) == 45
+    assert both.ids is None
+    assert Reports.concatenate([REPORTS.with_ids(), REPORTS.with_ids()]).ids.shape == (80, 16)
+    with pytest.raises(MismatchError):
+        Reports.concatenate([REPORTS, dn.GRR(12, 1.0).privatize([0])])
+    with pytest.raises(InvalidArgument):
+        Reports.concatenate([])
+
+
+def test_fingerprints_do_not_depend_on_order_and_show_double_counting():
+    reports = REPORTS.with_ids()
+    forward, backward = M.tally(reports), M.tally(reports[::-1])
+    assert forward.fingerprint == backward.fingerprint != 0
+    assert forward.identified == 40
+    twice = M.tally(Reports.concatenate([reports, reports[:1], reports[:1]]))
+    assert twice.fingerprint != forward.fingerprint
+    assert M.tally(REPORTS).fingerprint == 0

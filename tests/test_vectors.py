@@ -1,0 +1,74 @@
+"""Bytes that must never change: old reports and tallies are read for ever."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+import deniable as dn
+from deniable.errors import InvalidArgument
+from deniable.randomness import ByteCoins
+
+FOLDER = Path(__file__).parent / "vectors" / "v1"
+VECTORS = json.loads((FOLDER / "reports.json").read_text())
+
+
+@pytest.mark.parametrize("vector", VECTORS, ids=lambda v: v["spec"]["mechanism"])
+def test_reports_are_the_same_function_of_value_and_coins(vector):
+    m = dn.from_spec(vector["spec"])
+    assert m.to_spec() == vector["spec"]
+    for case in vector["reports"]:
+        coins = ByteCoins(bytes.fromhex(case["coins"]))
+        report = m.report(case["value"], coins)
+        coins.finish()
+        plain = report.hex() if isinstance(report, bytes) else report
+        assert json.loads(json.dumps(plain)) == case["report"]
+
+
+@pytest.mark.parametrize("vector", VECTORS, ids=lambda v: v["spec"]["mechanism"])
+def test_thresholds_are_what_this_version_derives(vector):
+    """The constructor finds the published integers from epsilon and the design alone."""
+    spec = vector["spec"]
+    if spec["mechanism"] == "ue":
+        pytest.skip("p and q are given, not derived")
+    domain = dn.Domain.from_spec(spec["domain"])
+    again = dn.mechanism(spec["mechanism"], domain, spec["epsilon"], **spec["design"])
+    assert again.to_spec() == spec
+
+
+def test_an_old_tally_is_read():
+    tally = dn.Tally.from_bytes((FOLDER / "tally.bin").read_bytes())
+    assert tally.n == tally.identified == 60
+    assert tally.mechanism == dn.OUE(["car", "train", "other"], 1.0)
+    assert tally.to_bytes() == (FOLDER / "tally.bin").read_bytes()
+
+
+def damage(**changes):
+    return {**dn.GRR(4, 1.0).to_spec(), **changes}
+
+
+@pytest.mark.parametrize(
+    ("spec", "name"),
+    [
+        (None, "spec"),
+        ({}, "spec"),
+        (damage(extra=1), "spec"),
+        (damage(deniable=2), "deniable"),
+        (damage(mechanism="magic"), "mechanism"),
+        (damage(mechanism=["grr"]), "mechanism"),
+        (damage(epsilon="1"), "epsilon"),
+        (damage(epsilon=0.99), "thresholds"),
+        (damage(thresholds={}), "thresholds"),
+        (damage(thresholds={"keep": 5}), "keep"),
+        (damage(thresholds={"keep": "5.0"}), "keep"),
+        (damage(thresholds={"keep": "0"}), "keep"),
+        (damage(thresholds={"keep": str(2**64)}), "keep"),
+        (damage(thresholds={"keep": str(2**64 - 1)}), "thresholds"),
+        (damage(design={"g": 3}), "design"),
+        (damage(domain={"size": 1}), "domain"),
+    ],
+)
+def test_bad_specs_are_refused(spec, name):
+    with pytest.raises(InvalidArgument) as refusal:
+        dn.from_spec(spec)
+    assert refusal.value.name == name

@@ -1,0 +1,57 @@
+"""Write the test vectors of the current format version; run it only when a new version begins.
+
+python tests/vectors/make.py tests/vectors/v1
+"""
+
+import hashlib
+import json
+import sys
+from pathlib import Path
+
+import numpy as np
+
+import deniable as dn
+from deniable.randomness import WORD_BYTES, ByteCoins
+
+MECHANISMS = [
+    dn.BRR(["no", "yes"], 1.0),
+    dn.GRR(10, 0.5),
+    dn.GRR(["car", "train", "other"], 2.0),
+    dn.SUE(13, 1.0),
+    dn.OUE(100, 1.0),
+    dn.UE(9, p=0.75, q=0.5),
+    dn.SS(20, 1.0),
+    dn.BLH(50, 1.0),
+    dn.OLH(50, 2.0),
+    dn.HR(21, 1.0),
+    dn.HR(21, 3.0, block=8, seed=-1),
+]
+
+
+def plain(report):
+    """A report as JSON: bytes as hex, tuples as lists."""
+    return report.hex() if isinstance(report, bytes) else report
+
+
+def coins(label, words):
+    return hashlib.shake_256(label.encode()).digest(words * WORD_BYTES)
+
+
+def main(folder):
+    vectors = []
+    for number, m in enumerate(MECHANISMS):
+        reports = []
+        for value in (0, m.domain.size // 2, m.domain.size - 1):
+            data = coins(f"{number}/{value}", m.coin_words)
+            report = m.report(value, ByteCoins(data))
+            reports.append({"value": value, "coins": data.hex(), "report": plain(report)})
+        vectors.append({"spec": m.to_spec(), "reports": reports})
+    (folder / "reports.json").write_text(json.dumps(vectors, indent=1) + "\n")
+    m = dn.OUE(["car", "train", "other"], 1.0)
+    reports = m.privatize(["car", "train", "car"] * 20, np.random.default_rng(1))
+    reports.ids = np.arange(60 * 16, dtype=np.uint16).astype(np.uint8).reshape(60, 16)
+    (folder / "tally.bin").write_bytes(m.tally(reports).to_bytes())
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]))
