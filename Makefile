@@ -2,7 +2,9 @@
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
-PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt
+PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
+# Pins what is installed, and what the build itself needs.
+export PIP_CONSTRAINT := $(CURDIR)/constraints.txt
 INPUTS := pyproject.toml constraints.txt
 
 .PHONY: demo test check bench build clean
