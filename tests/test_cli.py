@@ -63,7 +63,7 @@ def test_simulate_is_reproducible_and_draws(tmp_path):
     first = json.loads(run(*command, "-c", str(chart)).stdout)
     assert first == json.loads(run(*command).stdout)
     assert [row["mechanism"] for row in first] == ["grr", "oue"]
-    assert 0.5 < first[0]["rmse"] / first[0]["predicted_rmse"] < 2
+    assert 0.5 < first[0]["rmse"] / first[0]["predicted"] < 2
     assert chart.read_text().startswith("<svg")
 
 

@@ -44,7 +44,7 @@ def _root(
 @app.command()
 def demo(
     respondents: Annotated[int, typer.Option("--respondents", "-n", min=1)] = 8_000,
-    epsilon: Epsilon = 1.0,
+    epsilon: Epsilon = 2.0,
     charts: Annotated[Path, typer.Option(help="Folder for the charts.")] = Path("out/demo"),
     layout: Layout = Format.table,
 ) -> None:
@@ -167,7 +167,6 @@ def mechanisms(size: Size = 16, epsilon: Epsilon = 1.0, layout: Layout = Format.
         rows.append(
             {
                 "name": name,
-                "mechanism": family.title,
                 "paper": family.paper,
                 "bits": one.bits_per_report,
                 "n_variance": float(one.variance(1).mean()),

@@ -56,7 +56,6 @@ class Mechanism(ABC):
     #: Name in the registry and in specs, e.g. "oue".
     name: ClassVar[str]
     #: One line each for the table of mechanisms.
-    title: ClassVar[str]
     paper: ClassVar[str]
     good_for: ClassVar[str]
     #: Integers that choose the shape of the channel, and those that are probabilities out of 2**64.

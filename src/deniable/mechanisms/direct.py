@@ -34,7 +34,6 @@ class BRR(Mechanism):
     """
 
     name = "brr"
-    title = "binary randomised response"
     paper = "Warner 1965"
     good_for = "a yes/no question: optimal, one bit"
     only_size = 2
@@ -93,7 +92,6 @@ class GRR(Mechanism):
     """
 
     name = "grr"
-    title = "generalised randomised response (k-RR)"
     paper = "Kairouz et al. 2016"
     good_for = "few values (k < 3 e^eps + 2): the smallest report"
     thresholds = ("keep",)

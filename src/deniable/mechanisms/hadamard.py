@@ -48,7 +48,6 @@ class HR(Mechanism):
     """
 
     name = "hr"
-    title = "Hadamard response"
     paper = "Acharya et al. 2019"
     good_for = "huge domains: report and decoding cost only log k"
     design = ("block", "seed")
@@ -100,7 +99,7 @@ class HR(Mechanism):
 
     def report(self, value: int, coins: Coins) -> int:
         """Draw y and, if kept, put its parity right by flipping the lowest bit of the row."""
-        block, row = self._owners[value].tolist()
+        block, row = divmod(int(self._owners[value]), 1 << 32)
         inner = coins.choice(self.block)
         anywhere = coins.choice(self.blocks) * self.block + inner
         odd = (inner & row).bit_count() & 1
@@ -141,10 +140,10 @@ class HR(Mechanism):
         return public_permutation(self.domain.size, self.seed)
 
     @cached_property
-    def _owners(self) -> NDArray[np.uint32]:
-        """The (block, row) of each value."""
+    def _owners(self) -> NDArray[np.uint64]:
+        """The block and row of each value, as block * 2**32 + row."""
         block, row = np.divmod(self._places, self.block - 1)
-        return np.stack([block, row + 1], axis=1).astype(np.uint32)
+        return ((block << 32) + row + 1).astype(np.uint64)
 
     def fill(self, values: NDArray[np.uint32], out: NDArray[Any], keystream: Keystream) -> None:
         from deniable.kernels.hadamard import hadamard_responses
@@ -164,7 +163,7 @@ class HR(Mechanism):
     def variance_line(self, f: Floats) -> tuple[Floats, Floats]:
         """n Var = (t F + (1 - t) / M) / t^2 - f_v."""
         keep = self.keep / SCALE
-        owner = self._owners[:, 0]
+        owner = self._places // (self.block - 1)
         shares = np.clip(np.bincount(owner, weights=f, minlength=self.blocks), 0, 1)
         a = (keep * shares[owner] + (1 - keep) / self.blocks) / keep**2
         return a.astype(np.float64), -np.ones_like(f)

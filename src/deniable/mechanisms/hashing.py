@@ -131,7 +131,6 @@ class BLH(LocalHashing):
     """Binary local hashing: g = 2, q = 1/2; n Var = (e^eps + 1)^2 / (e^eps - 1)^2 at f = 0."""
 
     name = "blh"
-    title = "binary local hashing"
     paper = "Bassily & Smith 2015"
     good_for = "comparison with OLH; one-bit answers on huge domains"
 
@@ -159,7 +158,6 @@ class OLH(LocalHashing):
     """
 
     name = "olh"
-    title = "optimal local hashing"
     paper = "Wang et al. 2017"
     good_for = "huge domains: OUE's variance, a report of some bytes"
 

@@ -32,7 +32,6 @@ class SS(PackedMechanism):
     """
 
     name = "ss"
-    title = "subset selection"
     paper = "Ye & Barg 2018"
     good_for = "lowest variance of all for middling k"
     design = ("omega",)

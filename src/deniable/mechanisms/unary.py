@@ -78,7 +78,6 @@ class SUE(UnaryEncoding):
     """
 
     name = "sue"
-    title = "symmetric unary encoding (k-RAPPOR)"
     paper = "Erlingsson et al. 2014"
     good_for = "comparison with RAPPOR; small epsilon"
 
@@ -95,7 +94,6 @@ class OUE(UnaryEncoding):
     """
 
     name = "oue"
-    title = "optimised unary encoding"
     paper = "Wang et al. 2017"
     good_for = "any k up to some thousands: low variance, fast to count"
 
@@ -111,7 +109,6 @@ class UE(UnaryEncoding):
     """
 
     name = "ue"
-    title = "unary encoding, any p and q"
     paper = "Wang et al. 2017"
     good_for = "studying p and q; other systems' settings"
 

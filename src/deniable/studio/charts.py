@@ -68,7 +68,7 @@ def error_chart(rows: Sequence[Mapping[str, Any]], title: str) -> Any:
     bars = base.mark_bar(color=BAR, height=14).encode(
         x=alt.X("rmse:Q", title="root mean squared error of a frequency")
     )
-    ticks = base.mark_tick(color=TRUTH, thickness=2.5, height=18).encode(x="predicted_rmse:Q")
+    ticks = base.mark_tick(color=TRUTH, thickness=2.5, height=18).encode(x="predicted:Q")
     heading = alt.TitleParams(
         title, subtitle="bar: simulated; tick: the unbiased estimate's formula", anchor="start"
     )
@@ -81,7 +81,8 @@ def save(chart: Any, path: Path) -> Path:
     if path.suffix not in FORMATS:
         raise InvalidArgument("chart", str(path), f"a file name that ends in {', '.join(FORMATS)}")
     path.parent.mkdir(parents=True, exist_ok=True)
-    chart.save(str(path), inline=True, scale_factor=2)
+    options: dict[str, Any] = {"inline": True} if path.suffix == ".html" else {"scale_factor": 2}
+    chart.save(str(path), **options)
     return path
 
 

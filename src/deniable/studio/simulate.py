@@ -63,10 +63,9 @@ def summary(
     predicted = float(np.mean(mechanism.variance(len(values), truth)))
     return {
         "mechanism": mechanism.name,
-        "epsilon": mechanism.guarantee.epsilon,
         "bits": mechanism.bits_per_report,
         "rmse": mean["mse"] ** 0.5,
-        "predicted_rmse": predicted**0.5,
+        "predicted": predicted**0.5,
         "mae": mean["mae"],
         "worst": mean["worst"],
         "coverage": mean["coverage"],

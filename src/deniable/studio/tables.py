@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from deniable.estimation import Estimate
 
 Row = Mapping[str, Any]
-BAR_WIDTH = 24
+BAR_WIDTH = 14
 
 
 def render(rows: Sequence[Row], layout: Format, title: str = "") -> Table | str:
