@@ -103,15 +103,20 @@ def as_rows(rows: NDArray[np.uint8]) -> NDArray[Any]:
 
 
 @kernel
-def place_bits(
-    rows: NDArray[Any], values: NDArray[np.uint32], words: Words, threshold: np.uint64
-) -> None:
-    """Redraw in row i the bit of ``values[i]``: one with probability ``threshold / 2**64``."""
+def place_bits(rows: NDArray[Any], values: NDArray[np.uint32], own: NDArray[np.bool_]) -> None:
+    """Set in row i the bit of ``values[i]`` to ``own[i]``."""
+    if rows.shape[1] == 1:  # one word a row: vector instructions
+        flat = rows.reshape(rows.size)
+        for i in range(values.size):
+            shift = np.uint64(values[i])
+            others = np.uint64(flat[i]) & ~(np.uint64(1) << shift)
+            flat[i] = others | (np.uint64(own[i]) << shift)
+        return
     for i in range(values.size):
         at = values[i] >> np.uint32(6)
         shift = np.uint64(values[i] & np.uint32(63))
         others = np.uint64(rows[i, at]) & ~(np.uint64(1) << shift)
-        rows[i, at] = others | (np.uint64(words[i] < threshold) << shift)
+        rows[i, at] = others | (np.uint64(own[i]) << shift)
 
 
 @kernel
@@ -131,12 +136,11 @@ def fill_unary(
     rows: NDArray[np.uint8],
     values: NDArray[np.uint32],
     size: int,
-    one: int,
+    own: NDArray[np.bool_],
     zero: int,
-    words: Words,
     keystream: Keystream,
 ) -> None:
-    """Unary encodings of ``values``; the coins of their own bits are ``words``."""
+    """Unary encodings of ``values``, whose own bits are ``own``."""
     fill_bernoulli(as_words(rows), zero, keystream)
-    place_bits(as_rows(rows), values, words, np.uint64(one))
+    place_bits(as_rows(rows), values, own)
     clear_padding(rows, size)

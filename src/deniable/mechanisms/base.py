@@ -21,7 +21,6 @@ from deniable.domain import Domain, DomainLike
 from deniable.errors import InvalidArgument, require_int
 from deniable.privacy import Channel, Guarantee, check_epsilon, exact_channel, exp_below
 from deniable.randomness import (
-    BLOCK_WORDS,
     SCALE,
     WORD_BYTES,
     ByteCoins,
@@ -43,7 +42,8 @@ SPEC_VERSION = 1
 SMALL_JOB = 32
 #: Reports a chunk; a multiple of 8, so that packed rows of any width fill whole words.
 CHUNK = 1 << 17
-#: Bytes of reports that a kernel works on before it moves on.
+#: Reports, and bytes of reports, that a kernel works on before it moves on: what the cache holds.
+BATCH = 1 << 13
 CACHE_BYTES = 1 << 18
 
 Floats = NDArray[np.float64]
@@ -286,16 +286,6 @@ class Mechanism(ABC):
         return f"{type(self).__name__}({self.domain!r}, epsilon={self.epsilon}{integers})"
 
 
-def index_dtype(size: int) -> np.dtype[Any]:
-    """The smallest unsigned type that holds 0..size-1."""
-    return np.min_scalar_type(size - 1)
-
-
-def index_bits(size: int) -> int:
-    """The bits that an index of 0..size-1 needs."""
-    return (size - 1).bit_length()
-
-
 def mixture_keep(epsilon: float, outcomes: int, favoured: Fraction = Fraction(1)) -> int:
     """The largest threshold T for "favoured outcomes with T / 2**64, else any of all outcomes".
 
@@ -315,16 +305,8 @@ def batches(
     values: NDArray[np.uint32], out: NDArray[Any], keystream: Keystream, words: int
 ) -> Iterator[tuple[NDArray[np.uint32], NDArray[Any], Words]]:
     """Cut a chunk into cache-sized pieces, each with its coins, ``words`` a report."""
-    step = min(BLOCK_WORDS // words, max(8, CACHE_BYTES // out.itemsize // 8 * 8))
+    report_bytes = out.nbytes // len(out)
+    step = min(BATCH, max(8, CACHE_BYTES // report_bytes // 8 * 8))
     for start in range(0, len(values), step):
         piece = slice(start, start + step)
         yield values[piece], out[piece], keystream.words(words * len(values[piece]))
-
-
-def checked_histogram(data: NDArray[Any], size: int) -> Counts:
-    """How often each index of 0..size-1 was reported; any other index is refused."""
-    from deniable.kernels.direct import histogram
-
-    if data.size and (highest := int(data.max())) >= size:
-        raise InvalidArgument("reports", highest, f"indices of 0..{size - 1}")
-    return histogram(data, size)

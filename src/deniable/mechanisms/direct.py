@@ -13,21 +13,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from deniable.domain import DomainLike
-from deniable.mechanisms.base import (
-    Counts,
-    Mechanism,
-    batches,
-    checked_histogram,
-    index_bits,
-    index_dtype,
-    mixture_keep,
-    mixture_ratio,
-)
+from deniable.mechanisms.base import batches, mixture_keep, mixture_ratio
+from deniable.mechanisms.index import IndexMechanism
 from deniable.privacy import Guarantee, exp_below
 from deniable.randomness import SCALE, Coins, Keystream
 
 
-class BRR(Mechanism):
+class BRR(IndexMechanism):
     """Binary randomised response: tell the truth with probability p, else the opposite.
 
     p = e^eps / (e^eps + 1), q = 1 - p; exactly epsilon-LDP; n Var = e^eps / (e^eps - 1)^2.
@@ -54,14 +46,6 @@ class BRR(Mechanism):
     def coin_words(self) -> int:
         return 1
 
-    @property
-    def dtype(self) -> np.dtype[Any]:
-        return np.dtype(np.uint8)
-
-    @property
-    def bits_per_report(self) -> int:
-        return 1
-
     @cached_property
     def guarantee(self) -> Guarantee:
         return Guarantee(Fraction(self.keep, SCALE - self.keep))
@@ -80,11 +64,8 @@ class BRR(Mechanism):
         for some, target, words in batches(values, out, keystream, self.coin_words):
             keep_or_flip(target, some, words, np.uint64(self.keep))
 
-    def count(self, data: NDArray[Any]) -> Counts:
-        return checked_histogram(data, self.domain.size)
 
-
-class GRR(Mechanism):
+class GRR(IndexMechanism):
     """Generalised randomised response (k-RR): keep the value or draw uniformly from all k.
 
     Keeping with t = (e^eps - 1) / (e^eps - 1 + k) gives p = t + (1 - t) / k = e^eps / (e^eps + k -
@@ -111,14 +92,6 @@ class GRR(Mechanism):
     def coin_words(self) -> int:
         return 2
 
-    @property
-    def dtype(self) -> np.dtype[Any]:
-        return index_dtype(self.domain.size)
-
-    @property
-    def bits_per_report(self) -> int:
-        return index_bits(self.domain.size)
-
     @cached_property
     def guarantee(self) -> Guarantee:
         return Guarantee(mixture_ratio(self.keep, self.domain.size))
@@ -137,6 +110,3 @@ class GRR(Mechanism):
         size, keep = np.uint64(self.domain.size), np.uint64(self.keep)
         for some, target, words in batches(values, out, keystream, self.coin_words):
             keep_or_draw(target, some, words, size, keep)
-
-    def count(self, data: NDArray[Any]) -> Counts:
-        return checked_histogram(data, self.domain.size)

@@ -15,17 +15,8 @@ from numpy.typing import NDArray
 
 from deniable.domain import DomainLike
 from deniable.errors import InvalidArgument, require_int
-from deniable.mechanisms.base import (
-    Counts,
-    Floats,
-    Mechanism,
-    batches,
-    checked_histogram,
-    index_bits,
-    index_dtype,
-    mixture_keep,
-    mixture_ratio,
-)
+from deniable.mechanisms.base import Counts, Floats, batches, mixture_keep, mixture_ratio
+from deniable.mechanisms.index import IndexMechanism
 from deniable.privacy import Guarantee, check_epsilon, exp_below
 from deniable.randomness import SCALE, Coins, Keystream
 
@@ -33,7 +24,7 @@ _HALF = Fraction(1, 2)
 MAX_BLOCK = 1 << 31
 
 
-class HR(Mechanism):
+class HR(IndexMechanism):
     """M blocks of b = ``block`` indices; a value owns row 1..b-1 of the Hadamard matrix of one
     block.
 
@@ -110,14 +101,6 @@ class HR(Mechanism):
     def coin_words(self) -> int:
         return 3
 
-    @property
-    def dtype(self) -> np.dtype[Any]:
-        return index_dtype(self.cells)
-
-    @property
-    def bits_per_report(self) -> int:
-        return index_bits(self.cells)
-
     @cached_property
     def guarantee(self) -> Guarantee:
         return Guarantee(mixture_ratio(self.keep, self.blocks, _HALF))
@@ -151,9 +134,6 @@ class HR(Mechanism):
         sizes = (np.uint64(self.block), np.uint64(self.blocks))
         for some, target, words in batches(values, out, keystream, self.coin_words):
             hadamard_responses(target, some, self._owners, words, sizes, np.uint64(self.keep))
-
-    def count(self, data: NDArray[Any]) -> Counts:
-        return checked_histogram(data, self.cells)
 
     def unbiased(self, counts: Counts, n: int) -> Floats:
         """Row r of a block's Walsh-Hadamard transform is 2 c(S_v) - c(block)."""

@@ -16,15 +16,8 @@ from numpy.typing import NDArray
 
 from deniable.domain import DomainLike
 from deniable.errors import InvalidArgument, require_int
-from deniable.mechanisms.base import (
-    Counts,
-    Mechanism,
-    batches,
-    index_bits,
-    index_dtype,
-    mixture_keep,
-    mixture_ratio,
-)
+from deniable.mechanisms.base import Counts, Mechanism, batches, mixture_keep, mixture_ratio
+from deniable.mechanisms.index import index_bits, index_dtype
 from deniable.privacy import Guarantee, check_epsilon, exp_below
 from deniable.randomness import SCALE, Coins, Keystream
 

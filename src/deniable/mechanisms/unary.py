@@ -68,7 +68,8 @@ class UnaryEncoding(PackedMechanism):
         from deniable.kernels.bits import fill_unary
 
         for some, rows, words in batches(values, out, keystream, 1):
-            fill_unary(rows, some, self.domain.size, self.one, self.zero, words.copy(), keystream)
+            own = words < np.uint64(self.one)
+            fill_unary(rows, some, self.domain.size, own, self.zero, keystream)
 
 
 class SUE(UnaryEncoding):
