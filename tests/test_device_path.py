@@ -20,11 +20,18 @@ PATH = [
 ]
 DEVICE_METHODS = {"report", "fill", "pack_bits", "_one_by_one", "below", "choice"}
 PRIVATISING = {
-    "bits": ("_compare_digits", "_settle", "_bernoulli", "place_bits", "_mask_last_word"),
+    "bits": (
+        "_compare_digits",
+        "_settle",
+        "_bernoulli",
+        "_place",
+        "_place_in_word",
+        "_mask_last_word",
+    ),
     "direct": ("keep_or_draw", "keep_or_flip"),
     "hadamard": ("hadamard_responses",),
     "hashing": ("hashed_reports",),
-    "subset": ("_sprinkle", "row_sizes", "_resize"),
+    "subset": ("_sprinkle", "row_sizes", "_resize", "_floyd"),
 }
 
 
@@ -79,8 +86,9 @@ import importlib
 import numpy as np
 import deniable as dn
 for name in dn.mechanisms():
-    m = dn.mechanism(name, 2 if name == "brr" else 130, 1.0)
-    m.privatize(np.zeros(100, dtype=np.uint32), np.random.default_rng(1))
+    for size in (2,) if name == "brr" else (13, 130):
+        m = dn.mechanism(name, size, 1.0)
+        m.privatize(np.zeros(100, dtype=np.uint32), np.random.default_rng(1))
 for module, kernels in {PRIVATISING}.items():
     home = importlib.import_module("deniable.kernels." + module)
     for kernel in kernels:

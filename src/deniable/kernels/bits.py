@@ -103,15 +103,17 @@ def as_rows(rows: NDArray[np.uint8]) -> NDArray[Any]:
 
 
 @kernel
-def place_bits(rows: NDArray[Any], values: NDArray[np.uint32], own: NDArray[np.bool_]) -> None:
+def _place_in_word(rows: NDArray[Any], values: NDArray[np.uint32], own: NDArray[np.bool_]) -> None:
+    """As `_place`, for rows of one word: a loop without indirection, for vector instructions."""
+    for i in range(values.size):
+        shift = np.uint64(values[i])
+        others = np.uint64(rows[i]) & ~(np.uint64(1) << shift)
+        rows[i] = others | (np.uint64(own[i]) << shift)
+
+
+@kernel
+def _place(rows: NDArray[Any], values: NDArray[np.uint32], own: NDArray[np.bool_]) -> None:
     """Set in row i the bit of ``values[i]`` to ``own[i]``."""
-    if rows.shape[1] == 1:  # one word a row: vector instructions
-        flat = rows.reshape(rows.size)
-        for i in range(values.size):
-            shift = np.uint64(values[i])
-            others = np.uint64(flat[i]) & ~(np.uint64(1) << shift)
-            flat[i] = others | (np.uint64(own[i]) << shift)
-        return
     for i in range(values.size):
         at = values[i] >> np.uint32(6)
         shift = np.uint64(values[i] & np.uint32(63))
@@ -142,5 +144,8 @@ def fill_unary(
 ) -> None:
     """Unary encodings of ``values``, whose own bits are ``own``."""
     fill_bernoulli(as_words(rows), zero, keystream)
-    place_bits(as_rows(rows), values, own)
+    if rows.shape[1] <= 8:
+        _place_in_word(as_rows(rows)[:, 0], values, own)
+    else:
+        _place(as_rows(rows), values, own)
     clear_padding(rows, size)
