@@ -3,6 +3,7 @@
 import csv
 import io
 import json
+import os
 import subprocess
 import sys
 import time
@@ -12,11 +13,12 @@ import pytest
 import deniable
 
 
-def run(*arguments, code=0, **options):
+def run(*arguments, code=0, env=None, **options):
     result = subprocess.run(
         [sys.executable, "-m", "deniable", *arguments],
         capture_output=True,
-        text=True,
+        encoding="utf-8",
+        env={**os.environ, "COLUMNS": "100", "PYTHONUTF8": "1", **(env or {})},
         timeout=300,
         **options,
     )
@@ -83,6 +85,26 @@ def test_bench_measures(tmp_path):
     rows = json.loads(run("bench", "-k", "16", "-n", "20000", "-f", "json").stdout)
     assert {row["step"] for row in rows} == {"client", "server"}
     assert all(row["ns_per_report"] > 0 for row in rows)
+
+
+def test_a_plain_terminal_is_enough(tmp_path):
+    plain = {"PYTHONUTF8": "0", "PYTHONIOENCODING": "ascii", "LC_ALL": "C", "COLUMNS": "60"}
+    text = run("demo", "-n", "100", "--charts", str(tmp_path), env=plain).stdout
+    assert "0.1" in text
+
+
+def test_charts_are_checked_before_the_work(tmp_path):
+    blocked = tmp_path / "file"
+    blocked.write_text("")
+    result = run("simulate", "-m", "grr", "-c", str(blocked / "x.png"), code=2)
+    assert not result.stdout
+    run("simulate", "-m", "grr", "-n", "50", "--runs", "1", "-c", str(tmp_path / "x.PNG"))
+    assert (tmp_path / "x.PNG").read_bytes().startswith(b"\x89PNG")
+
+
+def test_the_table_of_mechanisms_takes_huge_domains():
+    rows = json.loads(run("mechanisms", "-k", "2147483646", "-f", "json").stdout)
+    assert next(row for row in rows if row["name"] == "hr")["n_variance"] > 1
 
 
 @pytest.mark.parametrize(

@@ -1,5 +1,7 @@
 """Domains: what is an answer and what is not."""
 
+import enum
+
 import numpy as np
 import pandas as pd
 import polars as pl
@@ -13,7 +15,9 @@ LABELS = ["car", "train", "other"]
 
 
 @pytest.mark.parametrize("answers", [1, 0, -3, True, 2.5, "abc", [], ["a"], ["a", "a"], [1, True],
-                                     [None, "a"], [0.5, 1.5], None, 2**40])  # fmt: skip
+                                     [None, "a"], [0.5, 1.5], None, 2**40, [1, "1"], [1 << 60, 2],
+                                     ["\ud800", "a"], {"a", "b"}, {"a": 1, "b": 2},
+                                     np.array(3), pd.DataFrame({"a": [1]})], ids=str)  # fmt: skip
 def test_bad_domains_are_refused(answers):
     with pytest.raises(InvalidArgument, match="'domain' must be"):
         Domain(answers)
@@ -66,10 +70,51 @@ def test_errors_name_position_value_and_what_is_allowed():
 
 def test_other_takes_what_is_unknown():
     domain = Domain(LABELS, other="other")
-    assert domain.encode(["bus", "car", None, ["list"]]).tolist() == [2, 0, 2, 2]
+    assert domain.encode(["bus", "car", 7]).tolist() == [2, 0, 2]
     assert Domain(5, other=4).encode([0, 9, -1]).tolist() == [0, 4, 4]
+    assert Domain(1000, other=999).encode(np.array([-1, 3], np.int8)).tolist() == [999, 3]
     with pytest.raises(InvalidArgument, match="'other' must be one of the answers"):
         Domain(LABELS, other="bus")
+    with pytest.raises(InvalidArgument, match="'other'"):
+        Domain(5, other=True)
+
+
+@pytest.mark.parametrize("missing", [None, float("nan"), ["list"], 2.5, pa.scalar("car")], ids=str)
+def test_what_is_missing_is_not_an_unknown_answer(missing):
+    with pytest.raises(InvalidArgument, match=r"'values\[1\]'"):
+        Domain(LABELS, other="other").encode(["car", missing])
+
+
+@pytest.mark.parametrize(
+    "table",
+    [
+        pd.DataFrame({"car": ["car", "train"]}),
+        pl.DataFrame({"car": ["car", "train"]}),
+        pa.table({"car": ["car", "train"]}),
+        {"car": 1, "train": 2},
+        {"car", "train"},
+        np.array("car"),
+        np.array([["car", "train"]]),
+        np.ma.masked_array(["car", "train"], [0, 1]),
+    ],
+    ids=lambda table: type(table).__name__,
+)
+def test_what_is_no_column_is_refused(table):
+    for domain in (Domain(LABELS), Domain(LABELS, other="other"), Domain(3)):
+        with pytest.raises(InvalidArgument, match="'values' must be a list or array"):
+            domain.encode(table)
+
+
+def test_labels_become_plain_python_values():
+    class Colour(str, enum.Enum):  # noqa: UP042
+        RED = "red"
+        BLUE = "blue"
+
+    assert Domain(list(Colour)) == Domain(["red", "blue"])
+    assert Domain(list(Colour)).encode([Colour.BLUE]).tolist() == [1]
+    assert Domain([np.str_("a"), "b"]) == Domain(["a", "b"])
+    assert Domain(np.array([3, 5])) == Domain([3, 5])
+    assert Domain(pd.Series(["a", "b"])) == Domain(["a", "b"])
 
 
 def test_an_empty_column_is_a_column():
@@ -82,8 +127,13 @@ def test_domains_are_values():
     assert hash(Domain(3)) == hash(Domain(3))
     assert Domain([0, 1]) != Domain([False, True])
     assert Domain(3) != Domain([0, 1, 2])
+    domain = Domain(3)
     with pytest.raises(AttributeError):
-        Domain(3).size = 4
+        domain.size = 4
+    with pytest.raises(AttributeError):
+        del domain.size
+    with pytest.raises(InvalidArgument, match="'index' must be an integer"):
+        domain.label(3)
 
 
 @pytest.mark.parametrize(

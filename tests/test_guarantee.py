@@ -3,6 +3,7 @@
 import math
 from fractions import Fraction
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -32,7 +33,9 @@ def test_the_guarantee_never_exceeds_epsilon_and_is_tight(epsilon, name, k):
     assert m.guarantee.epsilon >= epsilon - coarse - 1e-9 * epsilon
 
 
-@pytest.mark.parametrize("epsilon", [0, -1, 1e-9, 33, math.nan, math.inf, "one", None, [1]])
+@pytest.mark.parametrize(
+    "epsilon", [0, -1, 1e-9, 33, math.nan, math.inf, "one", None, [1], True, 10**400]
+)
 def test_bad_epsilons_are_refused(epsilon):
     with pytest.raises(InvalidArgument, match=r"'epsilon' must be a number of 2\*\*-20"):
         dn.GRR(4, epsilon)
@@ -69,12 +72,56 @@ def test_unary_encoding_states_the_true_epsilon_of_given_probabilities():
         ({"p": math.nan, "q": 0.1}, "p"),
         ({"p": 0.5}, "epsilon"),
         ({"epsilon": 0.1, "p": 0.75, "q": 0.5}, "thresholds"),
+        ({"epsilon": 1.0, "p": 0.2, "q": 0.5}, "thresholds"),
     ],
 )
 def test_impossible_probabilities_are_refused(arguments, name):
     with pytest.raises(InvalidArgument) as refusal:
         dn.UE(5, **arguments)
     assert refusal.value.name == name
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda: dn.BRR(2, 1.0, keep=1),
+        lambda: dn.OUE(2, 1.0, one=1, zero=SCALE - 1),
+        lambda: dn.SUE(2, 1.0, one=1 << 60, zero=SCALE - (1 << 60)),
+        lambda: dn.SS(4, 1.0, omega=2, keep=1),
+        lambda: dn.from_spec({**dn.BRR(2, 1.0).to_spec(), "thresholds": {"keep": "1"}}),
+        lambda: dn.OUE(4, 1.0, one=1 << 62, zero=1 << 62),
+        lambda: dn.BRR(2, 1.0, keep=1 << 63),
+        lambda: dn.OUE(2, 1.0, one=(1 << 62) - 1, zero=1 << 62),
+    ],
+)
+def test_inverted_or_empty_channels_are_refused(make):
+    with pytest.raises(InvalidArgument, match="'thresholds' must be such that"):
+        make()
+
+
+def test_a_ratio_below_one_is_no_guarantee():
+    with pytest.raises(InvalidArgument, match="'ratio'"):
+        Guarantee(Fraction(1, 2))
+
+
+def test_numpy_integers_are_integers():
+    assert dn.SS(10, 1.0, omega=np.int64(3)) == dn.SS(10, 1.0, omega=3)
+    assert dn.HR(10, 1.0, block=np.int64(4), seed=np.uint8(5)) == dn.HR(10, 1.0, block=4, seed=5)
+    assert dn.OLH(10, 1.0, g=np.int64(3)) == dn.OLH(10, 1.0, g=3)
+    assert type(dn.GRR(4, 1.0, keep=np.uint64(100)).keep) is int
+
+
+def test_a_channel_too_large_to_enumerate_is_refused(monkeypatch):
+    from deniable.privacy import enumeration
+
+    monkeypatch.setattr(enumeration, "MAX_BRANCHES", 1000)
+    with pytest.raises(InvalidArgument, match="a function of at most 1,000 branches"):
+        dn.OUE(40, 1.0).channel()
+
+
+def test_subsets_of_too_many_values_for_so_little_epsilon():
+    with pytest.raises(InvalidArgument, match="'epsilon' must be larger for subsets of"):
+        dn.SS(2**23, 2.0**-20)
 
 
 def test_design_integers_are_checked():
@@ -87,6 +134,8 @@ def test_design_integers_are_checked():
         (lambda: dn.BLH(5, 1.0, g=3), "g"),
         (lambda: dn.HR(5, 1.0, block=6), "block"),
         (lambda: dn.HR(5, 1.0, seed=-2), "seed"),
+        (lambda: dn.HR(5, 1.0, seed=2**32), "seed"),
+        (lambda: dn.UE(5, 1.0, one="a"), "one"),
         (lambda: dn.BRR(3, 1.0), "domain"),
         (lambda: dn.GRR(3, 1.0, keep=SCALE), "keep"),
     ):

@@ -6,10 +6,12 @@ import numpy as np
 import pytest
 
 from deniable import conformance as laws
+from deniable import tally as tally_module
 from deniable.errors import InvalidArgument
 from deniable.mechanisms import GRR, OUE
+from deniable.mechanisms.base import CHUNK
 from deniable.privacy import Guarantee
-from deniable.randomness import ByteCoins
+from deniable.randomness import ByteCoins, Keystream
 from deniable.tally import Tally
 
 
@@ -95,9 +97,31 @@ class HalfVariance(OUE):
         return a / 2, b
 
 
-class LeavesPaddingBits(OUE):
+class LosesEveryEighthValue(OUE):
     def count(self, data):
         return super().count(data & np.uint8(127))
+
+
+class SharedCoins(GRR):
+    """Every chunk reads the same stream: the coins of one person are those of another."""
+
+    def _in_bulk(self, indices, key, threads):
+        class Stuck(Keystream):
+            def seek(self, index):
+                super().seek(0)
+
+        data = np.empty(len(indices), dtype=self.dtype)
+        stream = Stuck(key)
+        for start in range(0, len(indices), CHUNK):
+            stream.seek(start)
+            part = slice(start, start + CHUNK)
+            self.fill(indices[part].astype(np.uint32), data[part], stream)
+        return data
+
+
+class Mutable(GRR):
+    def __setattr__(self, name, value):
+        vars(self)[name] = value
 
 
 @pytest.mark.parametrize(
@@ -108,22 +132,45 @@ class LeavesPaddingBits(OUE):
         (LastBitTruthfulInBulk, laws.bulk_channel),
         (LastBitTruthfulInBulk, laws.bulk_supports),
         (SwappedOnTheDevice, laws.exact_moments),
-        (SwappedOnTheServer, laws.exact_moments),
-        (SwappedOnTheServer, laws.simulated_errors),
         (RoundedUpAndDenied, laws.exact_epsilon),
         (WastefulThreshold, laws.exact_epsilon),
         (BiasedDrawInBulk, laws.bulk_channel),
-        (DrawsOnlyIfNeeded, laws.fixed_coins),
         (HalfVariance, laws.exact_moments),
         (HalfVariance, laws.simulated_errors),
         (HalfVariance, laws.coverage),
-        (LeavesPaddingBits, laws.simulated_errors),
+        (LosesEveryEighthValue, laws.simulated_errors),
+        (SharedCoins, laws.reproducible),
+        (Mutable, laws.value_semantics),
     ],
     ids=lambda thing: thing.__name__,
 )
 def test_planted_bug_is_caught(family, law):
-    with pytest.raises((laws.LawBroken, RuntimeError)):
+    with pytest.raises(laws.LawBroken):
         law(family)
+
+
+def test_a_number_of_coins_that_depends_on_the_value_is_caught():
+    with pytest.raises(RuntimeError, match="random bytes were used"):
+        laws.fixed_coins(DrawsOnlyIfNeeded)
+
+
+def test_p_and_q_swapped_on_the_server_cannot_even_be_built():
+    with pytest.raises(InvalidArgument, match="supports its own value more than others"):
+        SwappedOnTheServer(5, 1.0)
+
+
+def test_bytes_without_a_digest_are_caught(monkeypatch):
+    monkeypatch.setattr(tally_module, "_digest", lambda body: bytes(16))
+    with pytest.raises(laws.LawBroken):
+        laws.tally_bytes(OUE)
+
+
+def test_a_column_that_loses_a_report_is_caught(monkeypatch):
+    whole = tally_module.Reports.from_arrow.__func__
+    short = classmethod(lambda cls, table, m=None: whole(cls, table, m)[:-1])
+    monkeypatch.setattr(tally_module.Reports, "from_arrow", short)
+    with pytest.raises(laws.LawBroken):
+        laws.columns(GRR)
 
 
 def test_threshold_rounded_up_cannot_even_be_built():

@@ -69,6 +69,15 @@ def test_keys_come_from_the_kernel_or_the_given_generator():
     keys = [draw_key(np.random.default_rng(1)) for _ in range(2)]
     assert keys[0] == keys[1]
     assert len(keys[0]) == 32
-    for wrong in (7, "seed", np.random):
+    for wrong in (7, "seed", np.random, np.random.RandomState(1), np.random.PCG64(1)):
         with pytest.raises(InvalidArgument, match="'rng' must be None"):
-            draw_key(object() if wrong is np.random else wrong)
+            draw_key(wrong)
+
+
+def test_more_words_than_a_block_are_never_promised():
+    stream = Keystream(bytes(32))
+    with pytest.raises(ValueError, match="at most"):
+        stream.words(BLOCK_WORDS + 1)
+    stream.lend(10)
+    with pytest.raises(RuntimeError, match="more than were lent"):
+        stream.use(BLOCK_WORDS + 1)

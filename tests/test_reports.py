@@ -55,7 +55,7 @@ def test_foreign_columns_are_refused(column):
 
 
 def test_foreign_tables_and_files_are_refused(tmp_path):
-    with pytest.raises(CorruptData, match="no column 'report'"):
+    with pytest.raises(CorruptData, match="must have one column 'report'"):
         Reports.from_arrow(pa.table({"x": [1]}), M)
     with pytest.raises(MismatchError, match="different mechanisms"):
         Reports.from_arrow(REPORTS.to_arrow(), dn.OUE(12, 2.0))
@@ -72,7 +72,35 @@ def test_foreign_tables_and_files_are_refused(tmp_path):
         Reports.from_arrow(pa.table({"report": nulls}), dn.OLH(9, 1.0))
 
 
+def test_broken_tables_are_refused(tmp_path):
+    twice = pa.Table.from_arrays([REPORTS.to_arrow()["report"]] * 2, names=["report"] * 2)
+    with pytest.raises(CorruptData, match="must have one column"):
+        Reports.from_arrow(twice, M)
+    for wrong in (None, REPORTS.to_arrow().to_batches()[0]):
+        with pytest.raises(InvalidArgument, match="'table' must be of type Table"):
+            Reports.from_arrow(wrong, M)
+    file = tmp_path / "x.parquet"
+    REPORTS.to_parquet(file)
+    good = file.read_bytes()
+    rng = np.random.default_rng(5)
+    for _ in range(200):  # whatever byte is wrong, the refusal is ours
+        bad = bytearray(good)
+        bad[rng.integers(len(bad))] ^= 1 << rng.integers(8)
+        file.write_bytes(bad)
+        try:
+            M.tally(Reports.from_parquet(file, M))
+        except (CorruptData, InvalidArgument, MismatchError):
+            continue
+    with pytest.raises(FileNotFoundError):
+        Reports.from_parquet(tmp_path / "nothing.parquet")
+
+
 def test_arrays_of_another_shape_are_refused():
+    for wrong in ([1, 2], np.ma.masked_array(REPORTS.data), np.uint8(3), None):
+        with pytest.raises(InvalidArgument, match="'data' must be a NumPy column"):
+            Reports(M, wrong)
+    with pytest.raises(InvalidArgument, match="'mechanism'"):
+        Reports(None, REPORTS.data)
     with pytest.raises(InvalidArgument, match="'data'"):
         Reports(M, np.zeros(4, dtype=np.uint8))
     with pytest.raises(InvalidArgument, match="'ids'"):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -71,7 +72,7 @@ def demo(
             chart = answered.estimate.plot(truth=answered.truth)
             saved = [str(save(chart, file)) for file in files]
         if layout is Format.table:
-            console.print(f"\n[bold]{question}[/]")
+            console.print(f"\n{question}", style="bold", markup=False)
             console.print(answered.estimate.table(truth=answered.truth))
         else:
             rows += _estimate_rows(question, answered)
@@ -111,6 +112,7 @@ def simulate(
     from deniable.studio.simulate import population
     from deniable.studio.tables import show
 
+    _check_charts(chart)
     chosen = _choose(mechanism, size, epsilon)
     rng = np.random.default_rng(seed)
     values = population(distribution, size, respondents, rng)
@@ -137,12 +139,20 @@ def _simulate_all(
     from deniable.studio import simulate as studio
 
     console = Console(stderr=True)
+    quiet = not console.is_terminal
     rows = []
     for one in chosen:
         steps = studio.runs(one, values, method, rng, runs)
-        shown = track(steps, one.name, total=runs, console=console, transient=True)
+        shown = track(steps, one.name, total=runs, console=console, transient=True, disable=quiet)
         rows.append(studio.summary(one, values, list(shown)))
     return rows
+
+
+def _check_charts(paths: list[Path] | None) -> None:
+    from deniable.studio.charts import check_path
+
+    for path in paths or ():
+        check_path(path)
 
 
 def _save_charts(paths: list[Path] | None, make: Any) -> None:
@@ -169,7 +179,7 @@ def mechanisms(size: Size = 16, epsilon: Epsilon = 1.0, layout: Layout = Format.
                 "name": name,
                 "paper": family.paper,
                 "bits": one.bits_per_report,
-                "n_variance": float(one.variance(1).mean()),
+                "n_variance": float(one.variance(1, 1 / one.domain.size)),
                 "good_for": family.good_for,
             }
         )
@@ -196,7 +206,8 @@ def bench(
     limits = bounds()
     cases = [one for k in size or [16, 128, 1024] for one in _choose(None, k, epsilon)]
     console = Console(stderr=True)
-    steps = track(cases, "measuring", console=console, transient=True)
+    quiet = not console.is_terminal
+    steps = track(cases, "measuring", console=console, transient=True, disable=quiet)
     rows = [row for one in steps for row in measure(one, respondents, threads, limits)]
     title = f"n = {respondents:,}, epsilon = {epsilon:g}; keystream {limits.keystream:.1f} GB/s"
     show(rows, layout, f"{title}, memory copy {limits.memcpy:.1f} GB/s")
@@ -204,8 +215,14 @@ def bench(
 
 def main() -> None:
     """Run the command; a refused input is one clear line, not a traceback."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="replace")  # a terminal that cannot draw a bar gets a "?"
     try:
         app()
+    except MemoryError:
+        typer.secho("deniable: not enough memory; choose fewer answers or respondents", err=True)
+        sys.exit(2)
     except (ValueError, ImportError, OSError) as error:
         typer.secho(f"deniable: {error}", fg="red", err=True)
         sys.exit(2)

@@ -24,6 +24,7 @@ from numpy.typing import NDArray
 from deniable.domain import Domain
 from deniable.errors import CorruptData, InvalidArgument, MismatchError
 from deniable.mechanisms import Mechanism, from_spec
+from deniable.mechanisms.base import CHUNK
 from deniable.privacy import Channel, exp_below
 from deniable.randomness import (
     SCALE,
@@ -285,7 +286,7 @@ def tally_bytes(family: Family) -> None:
         tally = m.tally(m.privatize(np.arange(100) % m.domain.size, np.random.default_rng(4)))
         data = tally.to_bytes()
         check(Tally.from_bytes(data, m) != tally, "tally_bytes", m, "bytes do not round-trip")
-        altered = bytes([*data[:-20], data[-20] ^ 1, *data[-19:]])
+        altered = bytes([*data[:-24], data[-24] ^ 1, *data[-23:]])  # the last count
         for wrong in (b"", data[:10], data[:-1], data[8:], data + b"\0", altered):
             refused("tally_bytes", m, CorruptData, Tally.from_bytes, wrong)
         other = family(m.domain, m.epsilon + 1)
@@ -375,21 +376,28 @@ def bad_input(family: Family) -> None:
 
 
 def reproducible(family: Family) -> None:
-    """A generator fixes the reports whatever the threads; without one they are fresh."""
+    """A generator fixes the reports whatever the threads; without one all coins are fresh."""
     for m in large(family):
-        values = np.arange(100_000) % m.domain.size
+        values = np.zeros(2 * CHUNK + 13, dtype=np.uint8)
 
-        def seeded(threads: int, m: Mechanism = m, values: Any = values) -> bytes:
-            rng = np.random.default_rng(8)
-            return m.privatize(values, rng, threads=threads).data.tobytes()
+        def seeded(threads: int, m: Mechanism = m, values: Any = values) -> NDArray[Any]:
+            return m.privatize(values, np.random.default_rng(8), threads=threads).data
 
-        check(seeded(1) != seeded(3), "reproducible", m, "threads change the reports")
-        fresh = [m.privatize(values).data.tobytes() for _ in range(2)]
-        check(fresh[0] == fresh[1] or fresh[0] == seeded(1), "reproducible", m, "coins repeat")
+        one, three, fresh = seeded(1), seeded(3), m.privatize(values, threads=3).data
+        check(not _same(one, three), "reproducible", m, "threads change the reports")
+        check(_same(one, fresh), "reproducible", m, "secure coins are those of a seed")
+        check(_same(fresh, m.privatize(values).data), "reproducible", m, "secure coins repeat")
+        for data in (one, three, fresh):
+            first, second = data[:CHUNK], data[CHUNK : 2 * CHUNK]
+            check(_same(first, second), "reproducible", m, "two chunks share their coins")
     # Even a coin with epsilon 0.5 gives the same 32 answers three times only once in 1e16.
     m = family(family.only_size or 16, 0.5)
     few = {m.privatize([0] * 32).data.tobytes() for _ in range(3)}
     check(len(few) == 1, "reproducible", m, "coins repeat in small jobs")
+
+
+def _same(a: NDArray[Any], b: NDArray[Any]) -> bool:
+    return a.tobytes() == b.tobytes()
 
 
 LAWS: tuple[Law, ...] = (

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Sequence
+from collections.abc import Hashable, Iterable, Mapping, Sequence, Set
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -15,6 +15,8 @@ DomainLike: TypeAlias = "Domain | int | Iterable[Label]"
 
 #: Values are 32-bit indices, and local hashing needs them distinct modulo 2**31 - 1.
 MAX_SIZE = (1 << 31) - 2
+#: JSON readers keep integers exact up to here.
+MAX_INTEGER_LABEL = 1 << 53
 
 
 class Domain:
@@ -51,12 +53,12 @@ class Domain:
 
         Accepts lists, NumPy arrays, pandas and Polars series, and Arrow arrays.
         """
-        if isinstance(values, (str, bytes)) or not hasattr(values, "__iter__"):
-            raise InvalidArgument("values", values, "a list or array of answers")
+        _refuse_what_is_no_column(values)
         return self._encode_integers(values) if self._index is None else self._encode_labels(values)
 
     def label(self, index: int) -> Label:
         """The answer with this index."""
+        require_int("index", index, 0, self.size - 1)
         return index if self.labels is None else self.labels[index]
 
     def to_spec(self) -> dict[str, Any]:
@@ -72,19 +74,22 @@ class Domain:
         if not isinstance(spec, dict) or set(spec) - {"other"} not in ({"size"}, {"labels"}):
             raise InvalidArgument("domain", spec, "an object with 'size' or 'labels'")
         answers = spec["size"] if "size" in spec else spec["labels"]
-        if ("size" in spec) != isinstance(answers, int) or isinstance(answers, (str, bool)):
+        if type(answers) is not (int if "size" in spec else list):
             raise InvalidArgument("domain", spec, "an integer 'size' or a list of 'labels'")
         return cls(answers, spec.get("other"))
 
     def _knows(self, answer: Any) -> bool:
         if self._index is not None:
             return isinstance(answer, Hashable) and answer in self._index
-        return isinstance(answer, int) and 0 <= answer < self.size
+        return type(answer) is int and 0 <= answer < self.size
 
     def _encode_integers(self, values: Any) -> NDArray[Any]:
-        array = np.asarray(values)
-        if array.ndim != 1 or (array.size and array.dtype.kind not in "bui"):
-            allowed = f"a one-dimensional array of integers of 0..{self.size - 1}"
+        try:
+            array = np.asarray(values)
+        except ValueError:  # ragged
+            array = np.empty((0, 0))
+        if array.ndim != 1 or (len(array) and array.dtype.kind not in "bui"):
+            allowed = f"a one-dimensional array of integers of 0..{self.size - 1}, none missing"
             raise InvalidArgument("values", values, allowed)
         array = array.view(np.uint8) if array.dtype.kind == "b" else array
         array = array if array.size else array.astype(np.uint8)
@@ -92,7 +97,8 @@ class Domain:
             unknown = (array < 0) | (array >= self.size)
             if self.other is None:
                 self._refuse_first(array, unknown)
-            array = np.where(unknown, np.array(self.other, dtype=array.dtype), array)
+            array = np.where(unknown, 0, array).astype(np.int64)
+            array[unknown] = self.other
         return array
 
     def _refuse_first(self, array: NDArray[Any], unknown: NDArray[np.bool_]) -> None:
@@ -109,14 +115,18 @@ class Domain:
             return np.array([self._find(i, a) for i, a in enumerate(answers)], dtype=np.uint32)
 
     def _find(self, position: int, answer: Any) -> int:
+        """The index of an answer; ``other`` takes labels that are unknown, not what is missing."""
         assert self._index is not None
         if self._knows(answer):
             return self._index[answer]
-        if self.other is None:
+        if self.other is None or not isinstance(answer, (str, int)):
             raise InvalidArgument(f"values[{position}]", answer, f"one of {self}")
         return self._index[self.other]
 
     def __setattr__(self, name: str, value: Any) -> None:
+        raise AttributeError("a Domain cannot be changed")
+
+    def __delattr__(self, name: str) -> None:
         raise AttributeError("a Domain cannot be changed")
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -128,27 +138,49 @@ class Domain:
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Domain):
             return NotImplemented
-        # 1 == True in Python, but not in JSON: compare what the specs say.
-        return repr(self.to_spec()) == repr(other.to_spec())
+        return self._identity == other._identity
+
+    @property
+    def _identity(self) -> tuple[Any, ...]:
+        """What makes two domains equal; 1 == True in Python, but not in JSON."""
+        kinds = None if self.labels is None else tuple(map(type, self.labels))
+        return (self.size, self.labels, kinds, self.other)
 
     def __hash__(self) -> int:
-        return hash((self.size, self.labels, self.other))
+        return hash(self._identity)
 
     def __repr__(self) -> str:
         answers = f"0..{self.size - 1}" if self.labels is None else shorten(list(self.labels))
         return answers if self.other is None else f"{answers} (others as {self.other!r})"
 
 
+def _refuse_what_is_no_column(values: Any) -> None:
+    """A table, a mapping or a set would lose answers or invent them."""
+    column = hasattr(values, "__iter__") and len(getattr(values, "shape", (0,))) == 1
+    if not column or isinstance(values, (str, bytes, Mapping, Set, np.ma.MaskedArray)):
+        raise InvalidArgument("values", values, "a list or array of answers, none missing")
+
+
 def _checked_labels(answers: Any) -> tuple[Label, ...]:
-    if isinstance(answers, (str, bytes)) or not isinstance(answers, Iterable):
+    unordered = isinstance(answers, (str, bytes, Mapping, Set))
+    if unordered or not isinstance(answers, Iterable) or len(getattr(answers, "shape", (0,))) != 1:
         raise InvalidArgument("domain", answers, "an integer of at least 2 or a list of labels")
-    labels = tuple(_to_list(answers))
-    for label in labels:
-        if not isinstance(label, (str, int)):
-            raise InvalidArgument("domain", label, "made of labels that are text or integers")
-    if len(labels) < 2 or len(set(labels)) < len(labels):
-        raise InvalidArgument("domain", list(labels), "at least two labels, all different")
+    labels = tuple(_plain_label(label) for label in _to_list(answers))
+    different = min(len(set(labels)), len({str(label) for label in labels}))
+    if len(labels) < 2 or different < len(labels):
+        raise InvalidArgument("domain", list(labels), "at least two labels that read differently")
     return labels
+
+
+def _plain_label(label: Any) -> Label:
+    """The label as a Python str, bool or int (enums and NumPy scalars too) that JSON can carry."""
+    if isinstance(label, str) and label == label.encode(errors="ignore").decode():
+        return str.__str__(label)
+    if isinstance(label, (bool, np.bool_)):
+        return bool(label)
+    if isinstance(label, (int, np.integer)) and abs(int(label)) < MAX_INTEGER_LABEL:
+        return int(label)
+    raise InvalidArgument("domain", label, "made of labels that are text or integers")
 
 
 def _to_list(values: Any) -> Sequence[Any]:

@@ -49,3 +49,9 @@ def require_int(name: str, value: Any, low: int, high: int) -> int:
     if integer is None or isinstance(value, bool) or not low <= integer() <= high:
         raise InvalidArgument(name, value, f"an integer of {low}..{high}")
     return int(integer())
+
+
+def require_type(name: str, value: Any, kind: type) -> None:
+    """Refuse a ``value`` that is not of this kind."""
+    if not isinstance(value, kind):
+        raise InvalidArgument(name, value, f"of type {kind.__name__}")

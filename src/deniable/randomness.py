@@ -84,7 +84,7 @@ def draw_key(rng: Generator | None) -> bytes:
     """A fresh keystream key: from the kernel, or from the caller's generator in a simulation."""
     if rng is None:
         return os.urandom(KEY_BYTES)
-    if not callable(getattr(rng, "bytes", None)):
+    if not isinstance(rng, np.random.Generator):
         raise InvalidArgument("rng", rng, "None (secure coins) or a numpy.random.Generator")
     return rng.bytes(KEY_BYTES)
 
@@ -121,6 +121,8 @@ class Keystream:
 
     def lend(self, at_least: int) -> Words:
         """Some unused words, ``at_least`` so many (at most `BLOCK_WORDS`). Follow with `use`."""
+        if at_least > BLOCK_WORDS:
+            raise ValueError(f"at most {BLOCK_WORDS} words at once; got {at_least}")
         left = BLOCK_WORDS - self._start
         if left < at_least:
             self._buffer[:left] = self._buffer[self._start :].copy()
@@ -131,6 +133,8 @@ class Keystream:
 
     def use(self, count: int) -> None:
         """Declare the first ``count`` of the words lent last as used."""
+        if count > BLOCK_WORDS - self._start:
+            raise RuntimeError(f"{count} words were used, more than were lent")
         self._start += count
 
 

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO
 
 import numpy as np
 from numpy.typing import NDArray
 
-from deniable.errors import CorruptData, InvalidArgument, MismatchError
+from deniable.errors import CorruptData, InvalidArgument, MismatchError, require_type
 from deniable.extras import pyarrow
 from deniable.mechanisms import Mechanism, from_spec
 
@@ -32,6 +32,10 @@ class Reports:
     def __init__(
         self, mechanism: Mechanism, data: NDArray[Any], ids: NDArray[np.uint8] | None = None
     ) -> None:
+        require_type("mechanism", mechanism, Mechanism)
+        for name, column in (("data", data), ("ids", data if ids is None else ids)):
+            if type(column) is not np.ndarray or not column.ndim:
+                raise InvalidArgument(name, column, "a NumPy column")
         shape = (len(data), *mechanism.dtype.shape)
         if data.dtype != mechanism.dtype.base or data.shape != shape:
             found = f"{data.dtype} of shape {data.shape}"
@@ -69,11 +73,13 @@ class Reports:
         return f"<{len(self)} reports of {self.mechanism!r}>"
 
     @classmethod
-    def concatenate(cls, parts: list[Reports]) -> Reports:
+    def concatenate(cls, parts: Iterable[Reports]) -> Reports:
         """All reports of ``parts`` in one column; ids are kept if every part has them."""
+        parts = list(parts)
         if not parts:
             raise InvalidArgument("parts", parts, "at least one column of reports")
         for part in parts:
+            require_type("parts", part, Reports)
             require_same(parts[0].mechanism, part.mechanism)
         ids = [part.ids for part in parts if part.ids is not None]
         return cls(
@@ -98,19 +104,20 @@ class Reports:
         The mechanism comes from the table's metadata unless given; if both are there they must
         agree.
         """
+        require_type("table", table, pyarrow().Table)
         spec = (table.schema.metadata or {}).get(_SPEC_KEY)
         if spec is not None:
-            stated = from_spec(_parse(spec))
+            stated = from_spec(parse_json(spec))
             mechanism = mechanism or stated
             require_same(mechanism, stated)
         if mechanism is None:
             raise InvalidArgument("mechanism", mechanism, "given: the table does not name one")
-        if "report" not in table.column_names:
-            raise CorruptData(f"the table has no column 'report', only {table.column_names}")
+        names = table.column_names
+        if names.count("report") != 1 or names.count("id") > 1:
+            raise CorruptData(f"the table must have one column 'report'; it has {names}")
         data = _from_arrow(table["report"], mechanism.dtype, "report")
-        ids = None
-        if "id" in table.column_names:
-            ids = _from_arrow(table["id"], np.dtype((np.uint8, (ID_BYTES,))), "id")
+        id_type = np.dtype((np.uint8, (ID_BYTES,)))
+        ids = _from_arrow(table["id"], id_type, "id") if "id" in names else None
         return cls(mechanism, data, ids)
 
     def to_parquet(self, path: str | Path | BinaryIO) -> None:
@@ -129,7 +136,9 @@ class Reports:
 
         try:
             table = pq.read_table(path)
-        except pa.ArrowInvalid as error:
+        except FileNotFoundError:
+            raise
+        except (pa.ArrowException, OSError) as error:
             raise CorruptData(f"{str(path)!r} is not a Parquet file: {error}") from error
         return cls.from_arrow(table, mechanism)
 
@@ -140,11 +149,12 @@ def require_same(ours: Mechanism, theirs: Mechanism) -> None:
         raise MismatchError(f"these belong to different mechanisms: {ours!r} and {theirs!r}")
 
 
-def _parse(spec: bytes) -> Any:
+def parse_json(text: bytes) -> Any:
+    """JSON from outside."""
     try:
-        return json.loads(spec)
-    except ValueError as error:
-        raise CorruptData(f"the mechanism's spec is not JSON: {error}") from error
+        return json.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise CorruptData(f"this is not JSON: {error}") from error
 
 
 def _to_arrow(data: NDArray[Any]) -> pa.Array:
@@ -164,6 +174,10 @@ def _from_arrow(column: pa.ChunkedArray, dtype: np.dtype[Any], name: str) -> NDA
     """An Arrow column as a NumPy column of ``dtype``; refuses missing values and other types."""
     pa = pyarrow()
     expected = _to_arrow(np.empty(0, dtype=dtype)).type
+    try:
+        column.validate(full=True)
+    except pa.ArrowException as error:
+        raise CorruptData(f"column {name!r} is broken: {error}") from error
     array = column.combine_chunks()
     if isinstance(array, pa.ChunkedArray):
         array = pa.concat_arrays(array.chunks) if array.num_chunks else pa.array([], expected)

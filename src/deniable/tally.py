@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
 import struct
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from deniable.errors import CorruptData
+from deniable.errors import CorruptData, InvalidArgument, require_type
 from deniable.mechanisms import Mechanism, from_spec
-from deniable.reports import Reports, require_same
+from deniable.reports import Reports, parse_json, require_same
 
 if TYPE_CHECKING:
     from deniable.estimation import Estimate
@@ -22,6 +23,8 @@ _VERSION = 1
 _PREFIX = struct.Struct("<7sBI")
 _DIGEST_BYTES = 16
 _FINGERPRINTS = 1 << 256
+#: Reports in one tally; far below where 64-bit counts would overflow when tallies are merged.
+_MOST = 1 << 53
 
 
 class Tally:
@@ -33,6 +36,7 @@ class Tally:
     """
 
     def __init__(self, mechanism: Mechanism) -> None:
+        require_type("mechanism", mechanism, Mechanism)
         self.mechanism = mechanism
         self.counts: NDArray[np.int64] = np.zeros(mechanism.cells, dtype=np.int64)
         self.n = 0
@@ -43,6 +47,7 @@ class Tally:
         """Count more reports; on an error nothing is changed. Returns the tally itself."""
         from deniable.kernels.threads import run, thread_count
 
+        require_type("reports", reports, Reports)
         require_same(self.mechanism, reports.mechanism)
         if not len(reports):
             return self
@@ -54,6 +59,7 @@ class Tally:
 
     def merge(self, other: Tally) -> Tally:
         """A new tally with the reports of both."""
+        require_type("other", other, Tally)
         require_same(self.mechanism, other.mechanism)
         result = Tally(self.mechanism)
         for part in (self, other):
@@ -90,18 +96,15 @@ class Tally:
     @classmethod
     def from_bytes(cls, data: bytes, mechanism: Mechanism | None = None) -> Tally:
         """The tally that `to_bytes` wrote; of ``mechanism``, if the caller expects one."""
-        header, counts = _open(bytes(data))
-        try:
-            tally = cls(from_spec(header["mechanism"]))
-            numbers = (int(header["n"]), int(header["identified"]), int(header["fingerprint"], 16))
-        except (KeyError, TypeError, ValueError) as error:
-            raise CorruptData(f"the tally's header is not valid: {error}") from error
-        if counts.size != tally.mechanism.cells:
-            found = f"{counts.size} counts where {tally.mechanism.cells} belong"
-            raise CorruptData(f"the tally is not whole: {found}")
+        header, counts = _open(data)
+        stored = from_spec(header["mechanism"])
         if mechanism is not None:
-            require_same(mechanism, tally.mechanism)
-        tally._absorb(counts, *numbers)
+            require_same(mechanism, stored)
+        n, identified = header["n"], header["identified"]
+        if counts.size != stored.cells or not stored.possible_counts(counts, n):
+            raise CorruptData(f"these counts are not those of {n} reports of {stored!r}")
+        tally = cls(stored)
+        tally._absorb(counts, n, identified, int(header["fingerprint"], 16))
         return tally
 
     def __eq__(self, other: object) -> bool:
@@ -126,6 +129,9 @@ def _digest(body: bytes) -> bytes:
 
 def _open(data: bytes) -> tuple[dict[str, Any], NDArray[np.int64]]:
     """The header and the counts, if the bytes are a whole tally of a version we know."""
+    if not isinstance(data, (bytes, bytearray, memoryview)):
+        raise InvalidArgument("data", data, "bytes")
+    data = bytes(data)
     if len(data) < _PREFIX.size + _DIGEST_BYTES or not data.startswith(_MAGIC):
         raise CorruptData(f"these {len(data)} bytes are not a tally")
     _, version, length = _PREFIX.unpack_from(data)
@@ -137,4 +143,16 @@ def _open(data: bytes) -> tuple[dict[str, Any], NDArray[np.int64]]:
     header, counts = body[_PREFIX.size :][:length], body[_PREFIX.size + length :]
     if len(counts) % 8:
         raise CorruptData(f"the tally is not whole: {len(counts)} bytes of counts")
-    return json.loads(header), np.frombuffer(counts, dtype="<i8")
+    return _checked_header(parse_json(header)), np.frombuffer(counts, dtype="<i8")
+
+
+def _checked_header(header: Any) -> dict[str, Any]:
+    """The header, if it has the right keys and its numbers can be those of a tally."""
+    keys = {"mechanism", "n", "identified", "fingerprint"}
+    if not isinstance(header, dict) or set(header) != keys:
+        raise CorruptData(f"the tally's header must have the keys {sorted(keys)}")
+    n, identified, fingerprint = header["n"], header["identified"], header["fingerprint"]
+    numbers = type(n) is int and type(identified) is int and 0 <= identified <= n <= _MOST
+    if not numbers or not re.fullmatch("[0-9a-f]{64}", str(fingerprint)):
+        raise CorruptData("the tally's header has numbers that no tally has")
+    return header

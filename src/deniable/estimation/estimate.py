@@ -7,6 +7,7 @@ import html
 import io
 import json
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -15,6 +16,7 @@ from numpy.typing import ArrayLike, NDArray
 from deniable.domain import Label
 from deniable.errors import InvalidArgument
 from deniable.extras import pandas, pyarrow
+from deniable.mechanisms.base import as_floats
 
 if TYPE_CHECKING:
     import altair as alt
@@ -47,9 +49,13 @@ class Estimate:
     source: str
 
     def columns(self) -> dict[str, list[Any]]:
-        """The estimate as plain columns, the common form of every export."""
+        """The estimate as plain columns, the common form of every export.
+
+        Labels of several kinds become text, because a column has one type.
+        """
+        mixed = len({type(label) for label in self.labels}) > 1
         return {
-            "value": list(self.labels),
+            "value": [str(label) for label in self.labels] if mixed else list(self.labels),
             "frequency": self.frequencies.tolist(),
             "standard_error": self.standard_errors.tolist(),
             "low": self.intervals[:, 0].tolist(),
@@ -95,14 +101,28 @@ class Estimate:
         chart: alt.LayerChart = estimate_chart(self, None if truth is None else self._truth(truth))
         return chart
 
+    def save(self, path: str | Path, truth: ArrayLike | None = None) -> Path:
+        """Save `plot` as .html (one file that works offline), .png or .svg."""
+        from deniable.studio.charts import save
+
+        return save(self.plot(truth), Path(path))
+
     def table(self, truth: ArrayLike | None = None) -> Table:
         """A table for the terminal; ``truth`` (of a simulation) gets a column of its own."""
         from deniable.studio.tables import estimate_table
 
         return estimate_table(self, None if truth is None else self._truth(truth))
 
+    @property
+    def shown(self) -> list[int]:
+        """The values that fit on a screen: all in order, or the most frequent of very many."""
+        if len(self.labels) <= SHOWN:
+            return list(range(len(self.labels)))
+        order: list[int] = np.argsort(-self.frequencies, kind="stable")[:SHOWN].tolist()
+        return order
+
     def _truth(self, truth: ArrayLike) -> Floats:
-        values = np.asarray(truth, dtype=np.float64)
+        values = as_floats("truth", truth)
         if values.shape != self.frequencies.shape:
             raise InvalidArgument("truth", truth, f"{len(self.labels)} frequencies")
         return values
@@ -116,10 +136,11 @@ class Estimate:
     def _repr_html_(self) -> str:
         columns = self.columns()
         head = "".join(f"<th>{name}</th>" for name in columns)
-        shown = list(zip(*columns.values(), strict=True))[:SHOWN]
+        rows = list(zip(*columns.values(), strict=True))
+        shown = [rows[i] for i in self.shown]
         body = "".join(f"<tr>{''.join(_cell(x) for x in row)}</tr>" for row in shown)
         more = len(self.labels) - len(shown)
-        note = f"; {more} more values" if more else ""
+        note = f"; the {SHOWN} most frequent of {len(rows)} values" if more else ""
         caption = html.escape(f"{self} ({self.confidence:.0%} intervals{note})")
         return f"<table><caption>{caption}</caption><tr>{head}</tr>{body}</table>"
 

@@ -35,14 +35,14 @@ def estimate(tally: Tally, method: str | None = None, confidence: float = 0.95) 
     loses no coverage.
     """
     method = DEFAULT_METHOD if method is None else method
-    if method not in METHODS:
+    if not isinstance(method, str) or method not in METHODS:
         raise InvalidArgument("method", method, f"one of {', '.join(METHODS)}")
     check_confidence(confidence)
     if not tally.n:
         raise InvalidArgument("tally", tally, "a tally with at least one report")
     unbiased = tally.mechanism.unbiased(tally.counts, tally.n)
     possible = np.clip(unbiased, 0.0, 1.0)
-    a, b = tally.mechanism.variance_line(possible)
+    a, b = tally.mechanism.estimated_line(tally.counts, tally.n)
     intervals = score_intervals(unbiased, tally.n, a, b, confidence)
     domain = tally.mechanism.domain
     return Estimate(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from collections.abc import Mapping
 from types import ModuleType
@@ -26,6 +27,8 @@ _REGISTRY: dict[str, type[Mechanism]] = {}
 
 def register(family: type[Mechanism]) -> type[Mechanism]:
     """Make a mechanism known by its name; usable as a class decorator."""
+    if not isinstance(family, type) or not issubclass(family, Mechanism):
+        raise InvalidArgument("family", family, "a subclass of Mechanism")
     known = _REGISTRY.setdefault(family.name, family)
     if known is not family:
         raise InvalidArgument("name", family.name, f"new; {known} has it already")
@@ -59,8 +62,10 @@ def from_spec(spec: Any) -> Mechanism:
     keys = {"deniable", "mechanism", "domain", "epsilon", "design", "thresholds"}
     if not isinstance(spec, Mapping) or set(spec) != keys:
         raise InvalidArgument("spec", spec, f"an object with the keys {sorted(keys)}")
-    if spec["deniable"] != SPEC_VERSION:
+    if type(spec["deniable"]) is not int or spec["deniable"] != SPEC_VERSION:
         raise InvalidArgument("deniable", spec["deniable"], f"the spec version {SPEC_VERSION}")
+    if type(spec["epsilon"]) not in (int, float):
+        raise InvalidArgument("epsilon", spec["epsilon"], "a number")
     family = find(spec["mechanism"])
     integers = {
         **_integers(spec, "design", family.design, int),
@@ -78,7 +83,7 @@ def _integers(
         raise InvalidArgument(part, given, f"an object with the keys {sorted(names)}")
     for name, value in given.items():
         digits = str(value).removeprefix("-")
-        if type(value) is not kind or not (digits.isascii() and digits.isdigit()):
+        if type(value) is not kind or not re.fullmatch("[0-9]{1,20}", digits):
             raise InvalidArgument(name, value, f"an integer, written as a JSON {kind.__name__}")
     return {name: int(value) for name, value in given.items()}
 

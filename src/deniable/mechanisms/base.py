@@ -21,6 +21,7 @@ from deniable.domain import Domain, DomainLike
 from deniable.errors import InvalidArgument, require_int
 from deniable.privacy import Channel, Guarantee, check_epsilon, exact_channel, exp_below
 from deniable.randomness import (
+    BLOCK_WORDS,
     SCALE,
     WORD_BYTES,
     ByteCoins,
@@ -76,15 +77,18 @@ class Mechanism(ABC):
             name = type(self).__name__
             raise InvalidArgument("domain", self.domain, f"{self.only_size} answers for {name}")
         for name, given in integers.items():
-            vars(self)[name] = self._derive(name) if given is None else given
-        for name in self.thresholds:
-            require_int(name, getattr(self, name), 1, SCALE - 1)
+            low, high = (1, SCALE - 1) if name in self.thresholds else (-1, SCALE)
+            integer = self._derive(name) if given is None else given
+            vars(self)[name] = require_int(name, integer, low, high)
         if self.guarantee.ratio > exp_below(self.epsilon):
-            raise InvalidArgument(
-                "thresholds",
-                {name: getattr(self, name) for name in self.thresholds},
-                f"such that epsilon = {self.epsilon} holds (these give {self.guarantee.epsilon})",
-            )
+            found = f"these give {self.guarantee.epsilon}"
+            self._refuse_thresholds(f"such that epsilon = {self.epsilon} holds ({found})")
+        if self.p <= getattr(self, "q", 0):
+            self._refuse_thresholds("such that a report supports its own value more than others")
+
+    def _refuse_thresholds(self, allowed: str) -> None:
+        thresholds = {name: getattr(self, name) for name in self.thresholds}
+        raise InvalidArgument("thresholds", thresholds, allowed)
 
     # ---- what a family says
 
@@ -96,7 +100,8 @@ class Mechanism(ABC):
     def report(self, value: int, coins: Coins) -> Any:
         """The randomised report of the value with this index; run on the respondent's device.
 
-        A pure function of the value and the coins that always draws `coin_words` words.
+        A pure function of the value and the coins that always draws `coin_words` words. The value
+        is an index as `Domain.encode` gives it; `privatize` checks answers, this function does not.
         """
 
     @property
@@ -138,6 +143,10 @@ class Mechanism(ABC):
         """The length of `count`'s result."""
         return self.domain.size
 
+    def possible_counts(self, counts: Counts, n: int) -> bool:
+        """Whether n reports can have these counts; families say more where more is known."""
+        return bool(np.all((counts >= 0) & (counts <= n)))
+
     def fill(self, values: NDArray[np.uint32], out: NDArray[Any], keystream: Keystream) -> None:
         """Write the reports of many values; families override it with a kernel.
 
@@ -161,6 +170,10 @@ class Mechanism(ABC):
         b = float((1 - p - q) / (p - q))
         return np.full(f.shape, a), np.full(f.shape, b)
 
+    def estimated_line(self, counts: Counts, n: int) -> tuple[Floats, Floats]:
+        """`variance_line` of an unknown population, from its counts."""
+        return self.variance_line(np.clip(self.unbiased(counts, n), 0.0, 1.0))
+
     def variance(self, n: int, f: ArrayLike | None = None) -> Floats:
         """The variance of each unbiased frequency from n reports of a fixed population.
 
@@ -168,10 +181,15 @@ class Mechanism(ABC):
         value with that frequency while the others share the rest equally.
         """
         n = require_int("n", n, 1, 1 << 62)
-        frequencies = self._frequencies(f)
-        a, b = self.variance_line(frequencies)
-        line = (a + b * frequencies) / n
-        return line if f is None or np.ndim(f) else np.asarray(line[0])
+        k = self.domain.size
+        frequencies = self._frequencies(np.full(k, 1 / k) if f is None else f)
+        one = frequencies.ndim == 0
+        a, b = self.variance_at(float(frequencies)) if one else self.variance_line(frequencies)
+        return np.asarray((a + b * frequencies) / n)
+
+    def variance_at(self, f: float) -> tuple[Floats, Floats]:
+        """`variance_line` of one value with frequency f while the others share the rest equally."""
+        return self.variance_line(np.array(f))
 
     def channel(self) -> Channel:
         """The exact channel matrix, inputs x outputs, by running `report`; for small domains."""
@@ -183,8 +201,10 @@ class Mechanism(ABC):
         self, values: Any, rng: Generator | None = None, *, threads: int | None = None
     ) -> Reports:
         """Randomise answers. Secure coins, unless a simulation passes ``rng``."""
+        from deniable.kernels.threads import thread_count
         from deniable.reports import Reports
 
+        thread_count(threads)
         indices = self.domain.encode(values)
         key = draw_key(rng)
         if len(indices) <= SMALL_JOB:
@@ -239,13 +259,12 @@ class Mechanism(ABC):
         run(work, range(workers))
         return data[:n]
 
-    def _frequencies(self, f: ArrayLike | None) -> Floats:
+    def _frequencies(self, f: ArrayLike) -> Floats:
         k = self.domain.size
-        given = np.asarray(1 / k if f is None else f, dtype=np.float64)
-        if given.ndim == 0:
-            given = np.concatenate([given[None], np.full(k - 1, (1 - given) / (k - 1))])
-        if given.shape != (k,) or not np.all((given >= 0) & (given <= 1)):
-            raise InvalidArgument("f", f, f"a number or {k} numbers of 0..1")
+        given = as_floats("f", f)
+        fits = given.shape in ((), (k,)) and np.all(given >= 0) and given.sum() <= 1 + 1e-9
+        if not fits:
+            raise InvalidArgument("f", f, f"a number of 0..1 or {k} that sum to at most 1")
         return given
 
     # ---- what follows: a value that can be shared
@@ -272,6 +291,9 @@ class Mechanism(ABC):
     def __setattr__(self, name: str, value: Any) -> None:
         raise AttributeError(f"a mechanism cannot be changed: {name!r} is fixed")
 
+    def __delattr__(self, name: str) -> None:
+        self.__setattr__(name, None)
+
     def __eq__(self, other: object) -> bool:
         return self._key == other._key if isinstance(other, Mechanism) else NotImplemented
 
@@ -284,6 +306,14 @@ class Mechanism(ABC):
     def __repr__(self) -> str:
         integers = "".join(f", {name}={getattr(self, name)}" for name in self.design)
         return f"{type(self).__name__}({self.domain!r}, epsilon={self.epsilon}{integers})"
+
+
+def as_floats(name: str, values: ArrayLike) -> Floats:
+    """``values`` as floating-point numbers."""
+    try:
+        return np.asarray(values, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise InvalidArgument(name, values, "a number or numbers") from None
 
 
 def mixture_keep(epsilon: float, outcomes: int, favoured: Fraction = Fraction(1)) -> int:
@@ -306,7 +336,7 @@ def batches(
 ) -> Iterator[tuple[NDArray[np.uint32], NDArray[Any], Words]]:
     """Cut a chunk into cache-sized pieces, each with its coins, ``words`` a report."""
     report_bytes = out.nbytes // len(out)
-    step = min(BATCH, max(8, CACHE_BYTES // report_bytes // 8 * 8))
+    step = min(BATCH, BLOCK_WORDS // words, max(8, CACHE_BYTES // report_bytes // 8 * 8))
     for start in range(0, len(values), step):
         piece = slice(start, start + step)
         yield values[piece], out[piece], keystream.words(words * len(values[piece]))

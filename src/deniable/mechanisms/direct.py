@@ -48,7 +48,8 @@ class BRR(IndexMechanism):
 
     @cached_property
     def guarantee(self) -> Guarantee:
-        return Guarantee(Fraction(self.keep, SCALE - self.keep))
+        odds = Fraction(self.keep, SCALE - self.keep)
+        return Guarantee(max(odds, 1 / odds))
 
     @property
     def p(self) -> Fraction:

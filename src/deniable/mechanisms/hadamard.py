@@ -56,7 +56,7 @@ class HR(IndexMechanism):
         seed: int = 0,
         keep: int | None = None,
     ) -> None:
-        require_int("seed", seed, -1, (1 << 53) - 1)
+        require_int("seed", seed, -1, (1 << 32) - 1)
         if block is not None:
             require_int("block", block, 2, MAX_BLOCK)
             if block & (block - 1):
@@ -142,11 +142,33 @@ class HR(IndexMechanism):
 
     def variance_line(self, f: Floats) -> tuple[Floats, Floats]:
         """n Var = (t F + (1 - t) / M) / t^2 - f_v."""
-        keep = self.keep / SCALE
         owner = self._places // (self.block - 1)
-        shares = np.clip(np.bincount(owner, weights=f, minlength=self.blocks), 0, 1)
-        a = (keep * shares[owner] + (1 - keep) / self.blocks) / keep**2
-        return a.astype(np.float64), -np.ones_like(f)
+        shares = np.bincount(owner, weights=f, minlength=self.blocks).astype(np.float64)
+        return self._line(shares[owner], f)
+
+    def variance_at(self, f: float) -> tuple[Floats, Floats]:
+        """The value's block is full: block - 1 values, or all k."""
+        k = self.domain.size
+        neighbours = min(self.block - 1, k) - 1
+        share = f + (1 - f) * neighbours / (k - 1)
+        return self._line(np.array(share), np.array(f))
+
+    def estimated_line(self, counts: Counts, n: int) -> tuple[Floats, Floats]:
+        """The block's share F is known better from its own count than from its values' sum."""
+        keep = self.keep / SCALE
+        in_block = counts.reshape(self.blocks, self.block).sum(axis=1) / n
+        shares = np.clip((in_block - (1 - keep) / self.blocks) / keep, 0.0, 1.0)
+        owner = self._places // (self.block - 1)
+        return self._line(shares[owner], np.clip(self.unbiased(counts, n), 0.0, 1.0))
+
+    def _line(self, shares: Floats, f: Floats) -> tuple[Floats, Floats]:
+        """A value's frequency is part of its block's: F = F_others + f_v; one block has F = 1."""
+        keep = self.keep / SCALE
+        if self.blocks == 1:
+            return np.full(f.shape, keep**-2), np.full(f.shape, -1.0)
+        others = np.maximum(shares - f, 0.0)
+        a = np.asarray((keep * others + (1 - keep) / self.blocks) / keep**2)
+        return a, np.full(f.shape, 1 / keep - 1)
 
 
 @lru_cache(maxsize=8)

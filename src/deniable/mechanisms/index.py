@@ -22,6 +22,9 @@ class IndexMechanism(Mechanism):
     def bits_per_report(self) -> int:
         return index_bits(self.cells)
 
+    def possible_counts(self, counts: Counts, n: int) -> bool:
+        return super().possible_counts(counts, n) and int(counts.sum()) == n
+
     def count(self, data: NDArray[Any]) -> Counts:
         from deniable.kernels.direct import histogram
 

@@ -63,7 +63,10 @@ class SS(PackedMechanism):
         k = self.domain.size
         if name == "omega":
             return self.suggest_omega(k, self.epsilon)
-        odds = exp_below(self.epsilon) * self.omega / (k - self.omega) * (1 - self._slack) ** 2
+        ratio = exp_below(self.epsilon) * (1 - self._slack) ** 2
+        if ratio <= 1:
+            raise InvalidArgument("epsilon", self.epsilon, f"larger for subsets of {k} values")
+        odds = ratio * self.omega / (k - self.omega)
         return int(SCALE * odds / (1 + odds))
 
     @property
@@ -107,6 +110,9 @@ class SS(PackedMechanism):
         for some, rows, words in batches(values, out, keystream, 1):
             kept = words < np.uint64(self.keep)
             fill_subsets(rows, some, self.domain.size, self.omega, kept, keystream)
+
+    def possible_counts(self, counts: Counts, n: int) -> bool:
+        return super().possible_counts(counts, n) and int(counts.sum()) == n * self.omega
 
     def count(self, data: NDArray[Any]) -> Counts:
         from deniable.kernels.subset import sizes_differ

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from deniable.domain import DomainLike
-from deniable.errors import InvalidArgument
+from deniable.errors import InvalidArgument, require_int
 from deniable.mechanisms.base import batches
 from deniable.mechanisms.packed import PackedMechanism
 from deniable.privacy import Guarantee, exp_below
@@ -54,7 +54,8 @@ class UnaryEncoding(PackedMechanism):
 
     @cached_property
     def guarantee(self) -> Guarantee:
-        return Guarantee(_odds(self.p) / _odds(self.q))
+        odds = _odds(self.p) / _odds(self.q)
+        return Guarantee(max(odds, 1 / odds))
 
     @property
     def p(self) -> Fraction:
@@ -127,11 +128,13 @@ class UE(UnaryEncoding):
             one = _threshold("p", Fraction(1, 2) if p is None else p)
         if zero is None and q is not None:
             zero = _threshold("q", q)
-        if zero is not None and not zero < one < SCALE:
-            raise InvalidArgument("p", p, f"above q = {zero / SCALE:.6g} and below 1")
+        one = require_int("one", one, 1, SCALE - 1)
+        zero = None if zero is None else require_int("zero", zero, 1, SCALE - 1)
         if epsilon is None:
             if zero is None:
                 raise InvalidArgument("epsilon", epsilon, "given unless both p and q are")
+            if not zero < one:
+                raise InvalidArgument("p", p, f"above q = {zero / SCALE:.6g} and below 1")
             odds = _odds(Fraction(one, SCALE)) / _odds(Fraction(zero, SCALE))
             epsilon = Guarantee(odds).epsilon
         super().__init__(domain, epsilon, one=one, zero=zero)

@@ -11,7 +11,11 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
+from deniable.errors import InvalidArgument
 from deniable.randomness import SCALE, Coins, choice_weight
+
+#: Runs of the report function for one value, before enumeration gives up.
+MAX_BRANCHES = 1_000_000
 
 ReportFunction = Callable[[int, Coins], Any]
 
@@ -46,7 +50,7 @@ def enumerate_reports(report: ReportFunction, value: int) -> dict[Hashable, Frac
     """Every report that ``value`` can lead to, with its exact probability."""
     law: dict[Hashable, Fraction] = {}
     path: list[int] = []
-    while True:
+    for _ in range(MAX_BRANCHES):
         coins = PathCoins(path)
         outcome = report(value, coins)
         if coins.weight:
@@ -56,6 +60,7 @@ def enumerate_reports(report: ReportFunction, value: int) -> dict[Hashable, Frac
         if not path:
             return law
         path[-1] += 1
+    raise InvalidArgument("report", report, f"a function of at most {MAX_BRANCHES:,} branches")
 
 
 @dataclass(frozen=True)

@@ -25,7 +25,11 @@ _MARGIN_UP = Decimal("1e-50")
 
 def check_epsilon(epsilon: Any) -> float:
     """``epsilon`` as a float of the allowed range."""
-    number = float(epsilon) if isinstance(epsilon, Real) else math.nan
+    is_number = isinstance(epsilon, Real) and not isinstance(epsilon, bool)
+    try:
+        number = float(epsilon) if is_number else math.nan
+    except OverflowError:
+        number = math.inf
     if not MIN_EPSILON <= number <= MAX_EPSILON:
         allowed = f"a number of 2**-20..{MAX_EPSILON:g}"
         raise InvalidArgument("epsilon", epsilon, allowed)
@@ -56,6 +60,10 @@ class Guarantee:
     """
 
     ratio: Fraction
+
+    def __post_init__(self) -> None:
+        if self.ratio < 1:
+            raise InvalidArgument("ratio", self.ratio, "the larger likelihood over the smaller one")
 
     @property
     def epsilon(self) -> float:

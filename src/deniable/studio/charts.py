@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -50,6 +51,8 @@ def estimate_chart(estimate: Estimate, truth: NDArray[np.float64] | None = None)
     subtitle = f"{estimate.confidence:.0%} intervals, {estimate.method}; {estimate.source}"
     if truth is not None:
         subtitle += "; diamond: the simulated truth"
+    if len(drawn) < len(rows):
+        subtitle += f"; the {DRAWN} most frequent of {len(rows)} values"
     title = alt.TitleParams(f"{estimate.n:,} respondents", subtitle=subtitle, anchor="start")
     chart: Any = alt.layer(*layers).properties(width=520, title=title)
     return chart
@@ -76,13 +79,28 @@ def error_chart(rows: Sequence[Mapping[str, Any]], title: str) -> Any:
     return chart
 
 
-def save(chart: Any, path: Path) -> Path:
-    """Write a chart as .html (works offline), .png or .svg, by its ending."""
-    if path.suffix not in FORMATS:
+class _InsideScript(json.JSONEncoder):
+    """JSON that can stand in a page's script: no label can end the script."""
+
+    def encode(self, o: Any) -> str:
+        return super().encode(o).replace("<", "\\u003c")
+
+
+def check_path(path: Path) -> Path:
+    """Refuse a file that no chart can be saved to, before any work is done for it."""
+    if path.suffix.lower() not in FORMATS:
         raise InvalidArgument("chart", str(path), f"a file name that ends in {', '.join(FORMATS)}")
     path.parent.mkdir(parents=True, exist_ok=True)
-    options: dict[str, Any] = {"inline": True} if path.suffix == ".html" else {"scale_factor": 2}
-    chart.save(str(path), **options)
+    return path
+
+
+def save(chart: Any, path: Path) -> Path:
+    """Write a chart as .html (works offline), .png or .svg, by its ending."""
+    kind = check_path(path).suffix.lower().removeprefix(".")
+    options: dict[str, Any] = {"scale_factor": 2}
+    if kind == "html":
+        options = {"inline": True, "json_kwds": {"cls": _InsideScript}}
+    chart.save(str(path), format=kind, **options)
     return path
 
 

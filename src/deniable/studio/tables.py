@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from deniable.estimation.estimate import SHOWN
 from deniable.studio.formats import Format
 
 if TYPE_CHECKING:
@@ -48,61 +47,52 @@ def show(rows: Sequence[Row], layout: Format, title: str = "") -> None:
 
 
 def rich_table(rows: Sequence[Row], title: str, caption: str = "") -> Table:
-    """A table with numbers to the right."""
+    """A table with numbers to the right; cells are plain text, never markup."""
     from rich import box
     from rich.table import Table
+    from rich.text import Text
 
-    table = Table(title=title or None, caption=caption or None, box=box.SIMPLE_HEAD)
+    table = Table(title=Text(title), caption=Text(caption), box=box.SIMPLE_HEAD)
     for name, first in rows[0].items():
         numeric = isinstance(first, (int, float)) and not isinstance(first, bool)
-        table.add_column(name.replace("_", " "), justify="right" if numeric else "left")
+        heading = Text(name.replace("_", " "))
+        table.add_column(heading, justify="right" if numeric else "left", no_wrap=numeric)
     for row in rows:
-        table.add_row(*map(text, row.values()))
+        table.add_row(*(Text(plain(cell)) for cell in row.values()))
     return table
 
 
-def text(cell: Any) -> str:
-    """A cell for the terminal: four significant digits, no needless exponents."""
+def plain(cell: Any) -> str:
+    """A cell for the terminal: four significant digits, nothing that could steer it."""
     if isinstance(cell, float):
         return f"{cell:.4g}" if 1e-4 <= abs(cell) < 1e6 or cell == 0 else f"{cell:.3e}"
-    return "" if cell is None else str(cell)
+    text = "" if cell is None else str(cell)
+    return "".join(c if c.isprintable() else repr(c)[1:-1] for c in text)
 
 
 def estimate_table(estimate: Estimate, truth: NDArray[np.float64] | None = None) -> Table:
     """One row a value: frequency, interval, the truth of a simulation if known, and a bar."""
-    shown = slice(SHOWN)
-    low, high = estimate.intervals[shown].T
     top = max(float(estimate.frequencies.max()), 1e-12)
-    rows = [
-        {
-            "value": str(label),
-            "frequency": f"{f:.4f}",
-            "± s.e.": f"{s:.4f}",
-            f"{estimate.confidence:.0%} interval": f"{a:7.4f} .. {b:.4f}",
+    rows = []
+    for i in estimate.shown:
+        low, high = estimate.intervals[i]
+        row = {
+            "value": str(estimate.labels[i]),
+            "frequency": f"{estimate.frequencies[i]:.4f}",
+            "s.e.": f"{estimate.standard_errors[i]:.4f}",
+            f"{estimate.confidence:.0%} interval": f"{low:7.4f} .. {high:.4f}",
         }
-        for label, f, s, a, b in zip(
-            estimate.labels[shown],
-            estimate.frequencies[shown],
-            estimate.standard_errors[shown],
-            low,
-            high,
-            strict=True,
-        )
-    ]
-    for row, f, t in zip(rows, estimate.frequencies, _truths(truth, len(rows)), strict=False):
-        if t is not None:
-            row["truth"] = f"{t:.4f}"
-        row[""] = _bar(float(f) / top, None if t is None else t / top)
-    hidden = len(estimate.labels) - len(rows)
-    caption = f"{hidden} more values are in every export" if hidden else ""
+        if truth is not None:
+            row["truth"] = f"{truth[i]:.4f}"
+        marked = None if truth is None else float(truth[i]) / top
+        rows.append({**row, "": _bar(float(estimate.frequencies[i]) / top, marked)})
+    k = len(estimate.labels)
+    caption = f"the {len(rows)} most frequent of {k} values" if len(rows) < k else ""
     table = rich_table(rows, str(estimate), caption)
-    for column in table.columns[1:-1]:
-        column.justify = "right"
+    for column in table.columns[1:]:
+        column.justify, column.no_wrap = "right", True
+    table.columns[-1].justify, table.columns[-1].overflow = "left", "crop"
     return table
-
-
-def _truths(truth: NDArray[np.float64] | None, count: int) -> list[float | None]:
-    return [None] * count if truth is None else list(truth[:count].tolist())
 
 
 def _bar(share: float, truth: float | None) -> str:
