@@ -81,11 +81,10 @@ def compare(name: str, k: int) -> list[dict[str, Any]]:
                 "mechanism": name,
                 "k": k,
                 "peer": peer.library,
-                "peer_us": theirs / 1e3,
-                "ours_us": one / 1e3,
-                "ratio": theirs / one,
-                "all_cores_us": many / 1e3,
-                "all_cores_ratio": theirs / many,
+                "peer_us": round(theirs / 1e3, 3),
+                "us": round(one / 1e3, 4),
+                "ratio": round(theirs / one),
+                "all_cores": round(theirs / many),
                 "target": TARGETS[name],
             }
         )
@@ -138,7 +137,7 @@ def main() -> None:
     print(f"one core: keystream {limits.keystream:.1f} GB/s, memory copy {limits.memcpy:.1f} GB/s")
     against_peers = [row for name in TARGETS for k in SIZES for row in compare(name, k)]
     title = f"microseconds a report, n = 10^6, epsilon = {EPSILON:g}"
-    show(against_peers, Format.table, f"client plus aggregation (HR: client), {title}")
+    show(against_peers, Format.table, f"client + aggregation (HR: client), {title}")
     against_limits = limit_rows(limits)
     show(against_limits, Format.table, "against the machine")
     stream = stream_row()

@@ -75,13 +75,25 @@ def test_bernoulli_settles_exactly_at_the_threshold():
     """All digits equal: the bit is the comparison of what is left, strictly below."""
     threshold = (0xA5 << 56) | 7
     digits = [SCALE - 1 if 0xA5 >> (7 - plane) & 1 else 0 for plane in range(8)]
-    planes = np.repeat(np.array(digits, dtype=np.uint64), bits.BLOCK)
+    planes = np.repeat(np.array(digits, dtype=np.uint64), bits.SPAN)
     for low, expected in ((6, SCALE - 1), (7, 0), (8, 0)):
-        rest = np.full(64 * bits.BLOCK, low << 8, dtype=np.uint64)
         out = np.zeros(1, dtype=np.uint64)
-        done, _ = bits._bernoulli(out, 0, np.concatenate([planes, rest]), np.uint64(threshold))
-        assert done == 1
+        words = np.concatenate([planes, np.full(64, low << 8, dtype=np.uint64)])
+        bits.fill_bernoulli(out, threshold, FixedStream(words))
         assert int(out[0]) == expected
+
+
+def test_bernoulli_goes_on_when_the_words_run_out():
+    """Every block lent as short as allowed: the same bits as with long ones."""
+
+    class Stingy(Keystream):
+        def lend(self, at_least):
+            return super().lend(at_least)[:at_least]
+
+    short, long = np.empty(3000, dtype=np.uint64), np.empty(3000, dtype=np.uint64)
+    bits.fill_bernoulli(short, SCALE // 3, Stingy(bytes(32)))
+    bits.fill_bernoulli(long, SCALE // 3, Keystream(bytes(32)))
+    np.testing.assert_array_equal(short, long)
 
 
 @pytest.mark.parametrize("row_bits", [8, 16, 32, 64, 128, 192, 1024, 17 * 64])

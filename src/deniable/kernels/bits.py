@@ -13,24 +13,23 @@ from deniable.randomness import Keystream, Words
 #: Binary digits of the threshold that are compared for all bits at once. A bit is still undecided
 #: after them with probability 2**-PLANES and is then settled by a word of its own.
 PLANES = 8
-#: Output words a block.
-BLOCK = 64
-_WORST = BLOCK * (PLANES + 64)
+#: Output words whose digits are compared together.
+SPAN = 512
 
 
 @kernel
 def _compare_digits(words: Words, threshold: np.uint64, less: Words, equal: Words) -> None:
-    """Compare 64 * BLOCK numbers u with T by their first PLANES binary digits.
+    """Compare 64 * SPAN numbers u with T by their first PLANES binary digits.
 
     ``less`` gets the lanes where the first digit that differs says u < T, ``equal`` those where
-    none differs yet. Word ``plane * BLOCK + j`` holds one digit of the 64 numbers of lane word j.
+    none differs yet. Word ``plane * SPAN + j`` holds one digit of the 64 numbers of lane word j.
     """
-    for j in range(BLOCK):
+    for j in range(SPAN):
         smaller = np.uint64(0)
         same = ~smaller
         for plane in range(PLANES):
             digit = np.uint64(0) - ((threshold >> np.uint64(63 - plane)) & np.uint64(1))
-            word = words[plane * BLOCK + j]
+            word = words[plane * SPAN + j]
             smaller |= same & digit & ~word
             same &= ~(word ^ digit)
         less[j] = smaller
@@ -39,56 +38,67 @@ def _compare_digits(words: Words, threshold: np.uint64, less: Words, equal: Word
 
 @kernel
 def _settle(
-    less: Words, equal: Words, words: Words, threshold: np.uint64, open_words: NDArray[np.int64]
+    out: Words, places: NDArray[np.int64], lanes: Words, pending: int, words: Words, low: np.uint64
 ) -> int:
-    """Decide the lanes left in ``equal``, each with a word of its own; return how many there
-    were."""
-    pending = 0
-    for j in range(BLOCK):  # collect without a branch: most words have no open lane
-        open_words[pending] = j
-        pending += equal[j] != 0
-    used = 0
-    while pending:  # one lane of every open word a round
-        still = 0
-        for i in range(pending):
-            j = open_words[i]
-            lanes = equal[j]
-            lane = lanes & (~lanes + np.uint64(1))
-            below = np.uint64(words[used + i] >> np.uint64(PLANES) < threshold)
-            less[j] |= lane & (np.uint64(0) - below)
-            equal[j] = lanes ^ lane
-            open_words[still] = j
-            still += lanes != lane
-        used += pending
-        pending = still
-    return used
+    """Decide one open lane of each of ``pending`` words by a word of its own; return what is left.
+
+    ``lanes[i]`` are the open lanes of ``out[places[i]]``, ``low`` the digits of T not compared yet.
+    """
+    still = 0
+    for i in range(pending):
+        place = places[i]
+        lane = lanes[i] & (~lanes[i] + np.uint64(1))
+        below = np.uint64(words[i] >> np.uint64(PLANES) < low)
+        out[place] |= lane & (np.uint64(0) - below)
+        places[still] = place
+        lanes[still] = lanes[i] ^ lane
+        still += lanes[still] != 0
+    return still
 
 
 @kernel
-def _bernoulli(out: Words, start: int, words: Words, threshold: np.uint64) -> tuple[int, int]:
-    """Fill ``out[start:]`` block by block while ``words`` last; return (next start, words used)."""
-    less = np.empty(BLOCK, np.uint64)
-    equal = np.empty(BLOCK, np.uint64)
-    open_words = np.empty(BLOCK + 1, np.int64)
-    low_threshold = (threshold << np.uint64(PLANES)) >> np.uint64(PLANES)
+def _bernoulli(
+    out: Words,
+    start: int,
+    pending: int,
+    words: Words,
+    threshold: np.uint64,
+    places: NDArray[np.int64],
+    lanes: Words,
+) -> tuple[int, int, int]:
+    """Go on while ``words`` last; return (next word to draw, words still open, words used)."""
+    less = np.empty(SPAN, np.uint64)
+    equal = np.empty(SPAN, np.uint64)
+    low = (threshold << np.uint64(PLANES)) >> np.uint64(PLANES)
     used = 0
-    while start < out.size and words.size - used >= _WORST:
-        _compare_digits(words[used : used + BLOCK * PLANES], threshold, less, equal)
-        used += BLOCK * PLANES
-        if low_threshold:
-            used += _settle(less, equal, words[used:], low_threshold, open_words)
-        size = min(BLOCK, out.size - start)
+    while True:
+        while pending:
+            if words.size - used < pending:
+                return start, pending, used
+            used, pending = used + pending, _settle(out, places, lanes, pending, words[used:], low)
+        if start == out.size or words.size - used < SPAN * PLANES:
+            return start, pending, used
+        _compare_digits(words[used : used + SPAN * PLANES], threshold, less, equal)
+        used += SPAN * PLANES
+        size = min(SPAN, out.size - start)
         for j in range(size):
             out[start + j] = less[j]
+            places[pending] = start + j
+            lanes[pending] = equal[j]
+            pending += (equal[j] != 0) & (low != 0)
         start += size
-    return start, used
 
 
 def fill_bernoulli(out: Words, threshold: int, keystream: Keystream) -> None:
     """Make every bit of ``out`` an independent coin with probability ``threshold / 2**64``."""
-    done = 0
-    while done < out.size:
-        done, used = _bernoulli(out, done, keystream.lend(_WORST), np.uint64(threshold))
+    places = np.empty(SPAN + 1, dtype=np.int64)
+    lanes = np.empty(SPAN + 1, dtype=np.uint64)
+    start = pending = 0
+    while start < out.size or pending:
+        words = keystream.lend(SPAN * PLANES)
+        start, pending, used = _bernoulli(
+            out, start, pending, words, np.uint64(threshold), places, lanes
+        )
         keystream.use(used)
 
 

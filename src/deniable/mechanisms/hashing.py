@@ -125,7 +125,7 @@ class BLH(LocalHashing):
 
     name = "blh"
     paper = "Bassily & Smith 2015"
-    good_for = "comparison with OLH; one-bit answers on huge domains"
+    good_for = "comparison with OLH"
 
     def __init__(
         self,
