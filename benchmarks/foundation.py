@@ -149,7 +149,7 @@ def main() -> None:
         "stream": stream,
     }
     (out / "foundation.json").write_text(json.dumps(result, indent=2))
-    chart = speed_chart(against_peers, f"times faster than the other libraries (one core), {title}")
+    chart = speed_chart(against_peers, "Times faster than other libraries (n = 10^6, epsilon = 1)")
     for end in (".html", ".png"):
         print(save(chart, out / f"foundation{end}"))
 

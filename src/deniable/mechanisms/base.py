@@ -44,7 +44,7 @@ SMALL_JOB = 32
 #: Reports a chunk; a multiple of 8, so that packed rows of any width fill whole words.
 CHUNK = 1 << 17
 #: Reports, and bytes of reports, that a kernel works on before it moves on: what the cache holds.
-BATCH = 1 << 13
+BATCH = 1 << 14
 CACHE_BYTES = 1 << 18
 
 Floats = NDArray[np.float64]
@@ -336,7 +336,7 @@ def batches(
 ) -> Iterator[tuple[NDArray[np.uint32], NDArray[Any], Words]]:
     """Cut a chunk into cache-sized pieces, each with its coins, ``words`` a report."""
     report_bytes = out.nbytes // len(out)
-    step = min(BATCH, BLOCK_WORDS // words, max(8, CACHE_BYTES // report_bytes // 8 * 8))
+    step = max(8, min(BATCH, BLOCK_WORDS // words, CACHE_BYTES // report_bytes) // 8 * 8)
     for start in range(0, len(values), step):
         piece = slice(start, start + step)
         yield values[piece], out[piece], keystream.words(words * len(values[piece]))
