@@ -17,7 +17,8 @@ LABELS = ["car", "train", "other"]
 @pytest.mark.parametrize("answers", [1, 0, -3, True, 2.5, "abc", [], ["a"], ["a", "a"], [1, True],
                                      [None, "a"], [0.5, 1.5], None, 2**40, [1, "1"], [1 << 60, 2],
                                      ["\ud800", "a"], {"a", "b"}, {"a": 1, "b": 2},
-                                     np.array(3), pd.DataFrame({"a": [1]})], ids=str)  # fmt: skip
+                                     np.array(3), pd.DataFrame({"a": [1]})],
+                         ids=lambda answers: type(answers).__name__)  # fmt: skip
 def test_bad_domains_are_refused(answers):
     with pytest.raises(InvalidArgument, match="'domain' must be"):
         Domain(answers)
