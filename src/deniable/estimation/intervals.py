@@ -22,8 +22,7 @@ def check_confidence(confidence: Any) -> float:
 
 
 def score_intervals(f: Floats, n: int, a: Floats, b: Floats, confidence: float) -> Floats:
-    """All frequencies x that f would not reject: (f - x)^2 <= z^2 (a + b x) / n, as rows (low,
-    high).
+    """Rows (low, high): the x that f does not reject, (f - x)^2 <= z^2 (a + b x) / n.
 
     The variance is taken at the x that is tested and not at the estimate, which keeps the
     coverage near its nominal level for rare values and small n (Wilson's idea).

@@ -1,5 +1,4 @@
-"""How a kernel is compiled: without the interpreter lock, and cached on disk where there is a place
-for it."""
+"""How a kernel is compiled: without the interpreter lock, cached on disk where that is possible."""
 
 from __future__ import annotations
 

@@ -70,8 +70,7 @@ def _resize(
     begin: int,
     words: Words,
 ) -> tuple[int, int]:
-    """Bring rows ``begin..`` from ``sizes`` to ``omega``; return (first unfinished row, words
-    used).
+    """Bring rows ``begin..`` from ``sizes`` to ``omega``; return (first open row, words used).
 
     The value itself is in its row exactly if ``kept``. A row that is cut off when the words run out
     simply goes on with the next ones: what is left to do depends on the row alone.
@@ -154,8 +153,7 @@ def fill_subsets(
     kept: NDArray[np.bool_],
     keystream: Keystream,
 ) -> None:
-    """Row i: a uniformly random subset of ``omega`` of ``size`` values that holds ``values[i]``
-    exactly if ``kept[i]``."""
+    """Row i: a random ``omega`` of ``size`` values, ``values[i]`` among them if ``kept[i]``."""
     done = 0
     if omega <= _SMALL_SUBSET and size <= 64:
         while done < values.size:

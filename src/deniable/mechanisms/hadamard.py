@@ -1,5 +1,4 @@
-"""Hadamard response: the report is an index; each value favours the half where its Hadamard row is
-+1.
+"""Hadamard response: an index is reported, and each value favours one half of a block of indices.
 
 Acharya, Sun and Zhang (2019), with any number of blocks.
 """
@@ -25,8 +24,7 @@ MAX_BLOCK = 1 << 31
 
 
 class HR(IndexMechanism):
-    """M blocks of b = ``block`` indices; a value owns row 1..b-1 of the Hadamard matrix of one
-    block.
+    """M blocks of b = ``block`` indices; a value owns one of the rows 1..b-1 of one block.
 
     Its set S_v holds the b / 2 indices y of its block with an even number of ones in (row & y).
     With probability t the report is drawn from S_v, else from all M b indices; t = (e^eps - 1) /

@@ -1,5 +1,4 @@
-"""Reports that are a set of values, as a row of packed bits: value v is bit v % 8 of byte v //
-8."""
+"""Reports that are a set of values, packed: value v is bit v % 8 of byte v // 8 of a row."""
 
 from __future__ import annotations
 

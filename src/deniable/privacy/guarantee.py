@@ -1,5 +1,4 @@
-"""What a mechanism promises, as data: a likelihood ratio of integers, and its logarithm rounded
-up."""
+"""What a mechanism promises, as data: a ratio of integers, and its logarithm rounded up."""
 
 from __future__ import annotations
 
