@@ -53,7 +53,6 @@ def demo(
     from rich.console import Console
 
     from deniable.studio import demo as survey
-    from deniable.studio.charts import save
     from deniable.studio.tables import show
 
     console = Console(stderr=layout is not Format.table)
@@ -66,19 +65,27 @@ def demo(
     )
     rows: list[dict[str, Any]] = []
     for number, question in enumerate(survey.QUESTIONS, 1):
-        with console.status(f"asking: {question}"):
-            answered = survey.ask(question, respondents, epsilon_each)
-            files = [charts / f"question-{number}{end}" for end in (".html", ".png")]
-            chart = answered.estimate.plot(truth=answered.truth)
-            saved = [str(save(chart, file)) for file in files]
+        answered = survey.ask(question, respondents, epsilon_each)
+        rows += _estimate_rows(question, answered)
         if layout is Format.table:
             console.print(f"\n{question}", style="bold", markup=False)
             console.print(answered.estimate.table(truth=answered.truth))
-        else:
-            rows += _estimate_rows(question, answered)
-        console.print(f"charts: {', '.join(saved)}", style="dim", soft_wrap=True)
-    if rows:
+        charted = _demo_charts(answered, charts, number)
+        console.print(charted, style="dim", soft_wrap=True, markup=False)
+    if layout is not Format.table:
         show(rows, layout)
+
+
+def _demo_charts(answered: Any, folder: Path, number: int) -> str:
+    """Save the charts of a question; say where, or what is missing."""
+    from deniable.errors import MissingExtra
+
+    files = [folder / f"question-{number}{end}" for end in (".html", ".png")]
+    try:
+        saved = [str(answered.estimate.save(file, truth=answered.truth)) for file in files]
+    except MissingExtra as missing:
+        return f"no charts: {missing}"
+    return f"charts: {', '.join(saved)}"
 
 
 def _estimate_rows(question: str, answered: Any) -> list[dict[str, Any]]:
@@ -149,10 +156,13 @@ def _simulate_all(
 
 
 def _check_charts(paths: list[Path] | None) -> None:
+    """Find out before the work whether its charts can be drawn and saved."""
+    from deniable.extras import altair
     from deniable.studio.charts import check_path
 
     for path in paths or ():
         check_path(path)
+        altair()
 
 
 def _save_charts(paths: list[Path] | None, make: Any) -> None:
