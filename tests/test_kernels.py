@@ -1,5 +1,8 @@
 """Kernels against the plain definition of what they compute."""
 
+import subprocess
+import sys
+
 import numpy as np
 import pytest
 from scipy.stats import chi2
@@ -192,3 +195,16 @@ def test_support_counts_follow_the_definition():
         int(np.sum((((a * v + b) * v + c) % m.modulus) * m.g // m.modulus == y)) for v in range(61)
     ]
     assert m.count(data).tolist() == plain
+
+
+def test_kernels_compile_where_nothing_can_be_cached():
+    script = """
+import numba.core.caching
+numba.core.caching.CacheImpl._locator_classes = []
+import deniable as dn
+print(len(dn.GRR(4, 1.0).privatize([0] * 100)))
+"""
+    result = subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, text=True, check=True
+    )
+    assert result.stdout.strip() == "100"
