@@ -89,9 +89,8 @@ def _demo_charts(answered: Any, folder: Path, number: int) -> str:
 
 
 def _estimate_rows(question: str, answered: Any) -> list[dict[str, Any]]:
-    columns = {**answered.estimate.columns(), "truth": answered.truth.tolist()}
-    values = zip(*columns.values(), strict=True)
-    return [{"question": question, **dict(zip(columns, row, strict=True))} for row in values]
+    pairs = zip(answered.estimate.rows(), answered.truth.tolist(), strict=True)
+    return [{"question": question, **row, "truth": truth} for row, truth in pairs]
 
 
 @app.command()

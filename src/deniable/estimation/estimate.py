@@ -62,6 +62,12 @@ class Estimate:
             "high": self.intervals[:, 1].tolist(),
         }
 
+    def rows(self) -> list[dict[str, Any]]:
+        """`columns`, one entry a value."""
+        columns = self.columns()
+        cells = zip(*columns.values(), strict=True)
+        return [dict(zip(columns, row, strict=True)) for row in cells]
+
     @property
     def about(self) -> dict[str, Any]:
         """What the numbers are."""
@@ -82,9 +88,7 @@ class Estimate:
 
     def to_json(self) -> str:
         """An object with `about` and one entry a value."""
-        columns = self.columns()
-        rows = [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
-        return json.dumps({**self.about, "values": rows}, indent=2)
+        return json.dumps({**self.about, "values": self.rows()}, indent=2)
 
     def to_csv(self) -> str:
         columns = self.columns()
@@ -113,12 +117,11 @@ class Estimate:
 
         return estimate_table(self, None if truth is None else self._truth(truth))
 
-    @property
-    def shown(self) -> list[int]:
-        """The values that fit on a screen: all in order, or the most frequent of very many."""
-        if len(self.labels) <= SHOWN:
+    def shown(self, most: int = SHOWN) -> list[int]:
+        """The values to show to a person: all in order, or the most frequent of very many."""
+        if len(self.labels) <= most:
             return list(range(len(self.labels)))
-        order: list[int] = np.argsort(-self.frequencies, kind="stable")[:SHOWN].tolist()
+        order: list[int] = np.argsort(-self.frequencies, kind="stable")[:most].tolist()
         return order
 
     def _truth(self, truth: ArrayLike) -> Floats:
@@ -134,13 +137,12 @@ class Estimate:
         return f"{self.method} frequencies of {self.n} reports, {self.source}"
 
     def _repr_html_(self) -> str:
-        columns = self.columns()
-        head = "".join(f"<th>{name}</th>" for name in columns)
-        rows = list(zip(*columns.values(), strict=True))
-        shown = [rows[i] for i in self.shown]
-        body = "".join(f"<tr>{''.join(_cell(x) for x in row)}</tr>" for row in shown)
-        more = len(self.labels) - len(shown)
-        note = f"; the {SHOWN} most frequent of {len(rows)} values" if more else ""
+        head = "".join(f"<th>{name}</th>" for name in self.columns())
+        rows = self.rows()
+        shown = [rows[i].values() for i in self.shown()]
+        body = "".join(f"<tr>{''.join(map(_cell, row))}</tr>" for row in shown)
+        cut = len(shown) < len(rows)
+        note = f"; the {len(shown)} most frequent of {len(rows)} values" if cut else ""
         caption = html.escape(f"{self} ({self.confidence:.0%} intervals{note})")
         return f"<table><caption>{caption}</caption><tr>{head}</tr>{body}</table>"
 

@@ -27,39 +27,40 @@ DRAWN = 60
 def estimate_chart(estimate: Estimate, truth: NDArray[np.float64] | None = None) -> Any:
     """A bar a value with its interval, and a diamond at the truth of a simulation."""
     alt = altair()
-    columns = estimate.columns()
-    rows = [dict(zip(columns, cells, strict=True)) for cells in zip(*columns.values(), strict=True)]
+    rows = estimate.rows()
     for row, t in zip(rows, [] if truth is None else truth.tolist(), strict=False):
         row["truth"] = t
-    drawn = sorted(rows, key=lambda row: -row["frequency"])[:DRAWN]
-    order = [row["value"] for row in (rows if len(rows) <= DRAWN else drawn)]
-    value = alt.Y("value:N", sort=order, title=None)
+    drawn = [rows[i] for i in estimate.shown(DRAWN)]
+    value = alt.Y("value:N", sort=[row["value"] for row in drawn], title=None)
     base = alt.Chart(alt.Data(values=drawn)).encode(y=value)
+    share = alt.X("frequency:Q", title="share of respondents")
     layers = [
-        base.mark_bar(color=BAR, height=14).encode(
-            x=alt.X("frequency:Q", title="share of respondents")
-        ),
+        base.mark_bar(color=BAR, height=14).encode(x=share),
         base.mark_rule(color=INK, strokeWidth=1.5).encode(x="low:Q", x2="high:Q"),
         *(_cap(base, end) for end in ("low", "high")),
     ]
     if truth is not None:
-        layers.append(
-            base.mark_point(shape="diamond", filled=True, size=60, color=TRUTH, opacity=1).encode(
-                x="truth:Q"
-            )
-        )
-    subtitle = f"{estimate.confidence:.0%} intervals, {estimate.method}; {estimate.source}"
-    if truth is not None:
-        subtitle += "; diamond: the simulated truth"
-    if len(drawn) < len(rows):
-        subtitle += f"; the {DRAWN} most frequent of {len(rows)} values"
-    title = alt.TitleParams(f"{estimate.n:,} respondents", subtitle=subtitle, anchor="start")
-    chart: Any = alt.layer(*layers).properties(width=520, title=title)
-    return chart
+        diamond = base.mark_point(shape="diamond", filled=True, size=60, color=TRUTH, opacity=1)
+        layers.append(diamond.encode(x="truth:Q"))
+    title = alt.TitleParams(
+        f"{estimate.n:,} respondents",
+        subtitle=_subtitle(estimate, truth is not None),
+        anchor="start",
+    )
+    return alt.layer(*layers).properties(width=520, title=title)
 
 
 def _cap(base: Any, end: str) -> Any:
     return base.mark_tick(color=INK, height=8, thickness=1.5).encode(x=f"{end}:Q")
+
+
+def _subtitle(estimate: Estimate, with_truth: bool) -> str:
+    parts = [f"{estimate.confidence:.0%} intervals, {estimate.method}", estimate.source]
+    if with_truth:
+        parts.append("diamond: the simulated truth")
+    if len(estimate.labels) > DRAWN:
+        parts.append(f"the {DRAWN} most frequent of {len(estimate.labels)} values")
+    return "; ".join(parts)
 
 
 def error_chart(rows: Sequence[Mapping[str, Any]], title: str) -> Any:

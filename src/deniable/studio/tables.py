@@ -82,7 +82,7 @@ def estimate_table(estimate: Estimate, truth: NDArray[np.float64] | None = None)
     """One row a value: frequency, interval, the truth of a simulation if known, and a bar."""
     top = max(float(estimate.frequencies.max()), 1e-12)
     rows = []
-    for i in estimate.shown:
+    for i in estimate.shown():
         low, high = estimate.intervals[i]
         row = {
             "value": str(estimate.labels[i]),
