@@ -172,18 +172,7 @@ def _to_arrow(data: NDArray[Any]) -> pa.Array:
 
 def _from_arrow(column: pa.ChunkedArray, dtype: np.dtype[Any], name: str) -> NDArray[Any]:
     """An Arrow column as a NumPy column of ``dtype``; refuses missing values and other types."""
-    pa = pyarrow()
-    expected = _to_arrow(np.empty(0, dtype=dtype)).type
-    try:
-        column.validate(full=True)
-    except pa.ArrowException as error:
-        raise CorruptData(f"column {name!r} is broken: {error}") from error
-    array = column.combine_chunks()
-    if isinstance(array, pa.ChunkedArray):
-        array = pa.concat_arrays(array.chunks) if array.num_chunks else pa.array([], expected)
-    if array.type != expected or array.null_count:
-        found = f"{array.type} with {array.null_count} missing"
-        raise CorruptData(f"column {name!r} must be {expected} without missing values; got {found}")
+    array = _whole(column, _to_arrow(np.empty(0, dtype=dtype)).type, name)
     if dtype.names:
         data = np.empty(len(array), dtype=dtype)
         for field in dtype.names:
@@ -197,3 +186,16 @@ def _from_arrow(column: pa.ChunkedArray, dtype: np.dtype[Any], name: str) -> NDA
     width = dtype.shape[0]
     flat = np.frombuffer(array.buffers()[1] or b"", dtype=np.uint8)
     return flat[array.offset * width : (array.offset + len(array)) * width].reshape(-1, width)
+
+
+def _whole(column: pa.ChunkedArray, expected: pa.DataType, name: str) -> pa.Array:
+    """The chunks of a sound column of the expected type in one array."""
+    pa = pyarrow()
+    try:
+        column.validate(full=True)
+    except pa.ArrowException as error:
+        raise CorruptData(f"column {name!r} is broken: {error}") from error
+    if column.type != expected or column.null_count:
+        found = f"{column.type} with {column.null_count} missing"
+        raise CorruptData(f"column {name!r} must be {expected} without missing values; got {found}")
+    return pa.concat_arrays(column.chunks) if column.num_chunks else pa.array([], expected)
