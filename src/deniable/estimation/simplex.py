@@ -24,7 +24,12 @@ def project(f: Floats) -> Floats:
     It is max(f - t, 0), with t such that the sum is 1. The simplex is convex and holds the
     truth, so the squared error summed over the values never grows.
     """
+    # A shift of all values changes nothing but the size of the rounding errors.
+    f = f - f.max()
     descending = np.sort(f)[::-1]
     thresholds = (np.cumsum(descending) - 1.0) / np.arange(1, f.size + 1)
     t = float(thresholds[np.flatnonzero(descending > thresholds)[-1]])
+    # The running sums of many values are rounded; the sum of what is above t is not.
+    above = f[f > t] - t
+    t += (float(above.sum()) - 1.0) / above.size
     return np.maximum(f - t, 0.0)
