@@ -43,7 +43,7 @@ def estimate(tally: Tally, method: str | None = None, confidence: float = 0.95) 
     unbiased = tally.mechanism.unbiased(tally.counts, tally.n)
     possible = np.clip(unbiased, 0.0, 1.0)
     a, b = tally.mechanism.estimated_line(tally.counts, tally.n)
-    intervals = score_intervals(unbiased, tally.n, a, b, confidence)
+    intervals = score_intervals(unbiased, a / tally.n, b / tally.n, confidence)
     domain = tally.mechanism.domain
     return Estimate(
         labels=tuple(domain.label(i) for i in range(domain.size)),
