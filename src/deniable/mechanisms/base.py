@@ -195,6 +195,27 @@ class Mechanism(ABC):
         """The exact channel matrix, inputs x outputs, by running `report`; for small domains."""
         return exact_channel(self.report, range(self.domain.size))
 
+    # ---- what follows: simulation
+
+    def simulate(self, histogram: ArrayLike, rng: Generator) -> Counts:
+        """Random counts of the reports of a population with ``histogram[v]`` respondents of v.
+
+        The law is that of `tally` on their reports; families draw it without making any.
+        """
+        counts = np.asarray(histogram)
+        whole = counts.shape == (self.domain.size,) and counts.dtype.kind in "iu"
+        if not whole or np.any(counts < 0):
+            allowed = f"{self.domain.size} integers of at least 0"
+            raise InvalidArgument("histogram", histogram, allowed)
+        if not isinstance(rng, np.random.Generator):
+            raise InvalidArgument("rng", rng, "a numpy.random.Generator")
+        return self._simulate(counts.astype(np.int64), rng)
+
+    def _simulate(self, histogram: Counts, rng: Generator) -> Counts:
+        """`simulate`, by making and counting reports; families override it where they can."""
+        indices = np.repeat(np.arange(self.domain.size, dtype=np.uint32), histogram)
+        return self.count(self._randomise(indices, draw_key(rng), 1))
+
     # ---- what follows: the trip of a report
 
     def privatize(
@@ -205,13 +226,7 @@ class Mechanism(ABC):
         from deniable.reports import Reports
 
         thread_count(threads)
-        indices = self.domain.encode(values)
-        key = draw_key(rng)
-        if len(indices) <= SMALL_JOB:
-            data = self._one_by_one(indices, Keystream(key))
-        else:
-            data = self._in_bulk(indices, key, threads)
-        return Reports(self, data)
+        return Reports(self, self._randomise(self.domain.encode(values), draw_key(rng), threads))
 
     def tally(self, reports: Reports | None = None, *, threads: int | None = None) -> Tally:
         """The counts of ``reports``, or an empty tally."""
@@ -232,6 +247,11 @@ class Mechanism(ABC):
             flat = np.frombuffer(b"".join(reports), dtype=np.uint8)
             return flat.reshape(len(reports), *self.dtype.shape).copy()
         return np.array(list(reports), dtype=self.dtype)
+
+    def _randomise(self, indices: NDArray[Any], key: bytes, threads: int | None) -> NDArray[Any]:
+        if len(indices) <= SMALL_JOB:
+            return self._one_by_one(indices, Keystream(key))
+        return self._in_bulk(indices, key, threads)
 
     def _one_by_one(self, indices: NDArray[Any], keystream: Keystream) -> NDArray[Any]:
         reports = []

@@ -7,16 +7,19 @@ from __future__ import annotations
 
 from fractions import Fraction
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from deniable.domain import DomainLike
-from deniable.mechanisms.base import batches, mixture_keep, mixture_ratio
+from deniable.mechanisms.base import Counts, batches, mixture_keep, mixture_ratio
 from deniable.mechanisms.index import IndexMechanism
 from deniable.privacy import Guarantee, exp_below
 from deniable.randomness import SCALE, Coins, Keystream
+
+if TYPE_CHECKING:
+    from numpy.random import Generator
 
 
 class BRR(IndexMechanism):
@@ -58,6 +61,11 @@ class BRR(IndexMechanism):
     @property
     def q(self) -> Fraction:
         return 1 - self.p
+
+    def _simulate(self, histogram: Counts, rng: Generator) -> Counts:
+        """Each group keeps Bin(h_v, p) of its answers; the rest goes to the other."""
+        kept = rng.binomial(histogram, float(self.p))
+        return kept + (histogram - kept)[::-1]
 
     def fill(self, values: NDArray[np.uint32], out: NDArray[Any], keystream: Keystream) -> None:
         from deniable.kernels.direct import keep_or_flip
@@ -104,6 +112,13 @@ class GRR(IndexMechanism):
     @property
     def q(self) -> Fraction:
         return Fraction(SCALE - self.keep, SCALE * self.domain.size)
+
+    def _simulate(self, histogram: Counts, rng: Generator) -> Counts:
+        """Each group keeps Bin(h_v, t) of its answers; the rest falls anywhere."""
+        k = self.domain.size
+        kept = rng.binomial(histogram, self.keep / SCALE)
+        drawn = int(histogram.sum() - kept.sum())
+        return kept + rng.multinomial(drawn, np.full(k, 1 / k))
 
     def fill(self, values: NDArray[np.uint32], out: NDArray[Any], keystream: Keystream) -> None:
         from deniable.kernels.direct import keep_or_draw

@@ -8,17 +8,20 @@ from __future__ import annotations
 
 from fractions import Fraction
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from deniable.domain import DomainLike
 from deniable.errors import InvalidArgument, require_int
-from deniable.mechanisms.base import batches
+from deniable.mechanisms.base import Counts, batches
 from deniable.mechanisms.packed import PackedMechanism
 from deniable.privacy import Guarantee, exp_below
 from deniable.randomness import SCALE, Coins, Keystream
+
+if TYPE_CHECKING:
+    from numpy.random import Generator
 
 Probability = float | Fraction
 
@@ -64,6 +67,12 @@ class UnaryEncoding(PackedMechanism):
     @property
     def q(self) -> Fraction:
         return Fraction(self.zero, SCALE)
+
+    def _simulate(self, histogram: Counts, rng: Generator) -> Counts:
+        """Every bit is a coin of its own: c_v = Bin(h_v, p) + Bin(n - h_v, q)."""
+        others = int(histogram.sum()) - histogram
+        own = rng.binomial(histogram, float(self.p))
+        return own + rng.binomial(others, float(self.q))
 
     def fill(self, values: NDArray[np.uint32], out: NDArray[Any], keystream: Keystream) -> None:
         from deniable.kernels.bits import fill_unary
