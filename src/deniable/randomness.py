@@ -80,6 +80,12 @@ def choice_weight(index: int, size: int) -> int:
     return -(-(index + 1) * SCALE // size) + (-index * SCALE // size)
 
 
+def require_generator(rng: object) -> None:
+    """Refuse what cannot drive a simulation."""
+    if not isinstance(rng, np.random.Generator):
+        raise InvalidArgument("rng", rng, "a numpy.random.Generator")
+
+
 def draw_key(rng: Generator | None) -> bytes:
     """A fresh keystream key: from the kernel, or from the caller's generator in a simulation."""
     if rng is None:

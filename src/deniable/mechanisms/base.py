@@ -29,6 +29,7 @@ from deniable.randomness import (
     Keystream,
     Words,
     draw_key,
+    require_generator,
 )
 
 if TYPE_CHECKING:
@@ -207,8 +208,7 @@ class Mechanism(ABC):
         if not whole or np.any(counts < 0):
             allowed = f"{self.domain.size} integers of at least 0"
             raise InvalidArgument("histogram", histogram, allowed)
-        if not isinstance(rng, np.random.Generator):
-            raise InvalidArgument("rng", rng, "a numpy.random.Generator")
+        require_generator(rng)
         return self._simulate(counts.astype(np.int64), rng)
 
     def _simulate(self, histogram: Counts, rng: Generator) -> Counts:
