@@ -1,0 +1,102 @@
+"""The likelihood of reports that are one cell: counts say as much about it as the reports."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from deniable.estimation.supports import Gram, Indices, Part, Sums, unknown_family
+from deniable.mechanisms import BRR, GRR, HR
+from deniable.mechanisms.base import Counts, Floats, Mechanism
+
+
+class Cells(Part):
+    """Reports that are one cell: their counts are all that the likelihood needs."""
+
+    def __init__(self, mechanism: Mechanism, counts: Counts) -> None:
+        super().__init__(mechanism, int(counts.sum()))
+        self.counts = counts
+
+    def sums(self, f: Floats, threads: int | None, *, squares: bool) -> Sums:
+        x = 1 + self.gain * self.forward(f)
+        shares = self.counts / x
+        value = float(self.counts @ np.log(x))
+        by_value = [self.backward(shares)]
+        if squares:
+            by_value.append(self.backward(shares / x))
+        return Sums(np.array([value, shares.sum(), (shares / x).sum()]), np.array(by_value))
+
+    def gram(self, f: Floats, values: Indices, most: int) -> Gram:
+        d = self.counts / (1 + self.gain * self.forward(f)) ** 2
+        return Gram(float(d.sum()), self.backward(d)[values], self.pairs(d, values))
+
+    def forward(self, f: Floats) -> Floats:
+        """The frequency f(S_y) of the values that cell y supports; here only y itself."""
+        return f
+
+    def backward(self, shares: Floats) -> Floats:
+        """The sum of ``shares`` over the cells that support v."""
+        return shares
+
+    def pairs(self, d: Floats, values: Indices) -> Floats:
+        """The sum of d over the cells that support both of two values."""
+        return np.diag(d[values])
+
+
+class HadamardCells(Cells):
+    """Cell (block, y) supports the rows r of its block with H[r, y] = 1, i.e. (1 + H[r, y]) / 2.
+
+    So every sum over supports is half the Walsh-Hadamard transform plus half the block's total.
+    Row 0 belongs to no value: it is where the block's total goes in, and comes out.
+    """
+
+    mechanism: HR
+
+    def __init__(self, mechanism: HR, counts: Counts) -> None:
+        super().__init__(mechanism, counts)
+        self.block, row = np.divmod(mechanism._places, mechanism.block - 1)
+        self.row = row + 1
+
+    def forward(self, f: Floats) -> Floats:
+        placed = np.zeros((self.mechanism.blocks, self.mechanism.block))
+        placed[self.block, self.row] = f
+        placed[:, 0] = placed.sum(axis=1)
+        return _transformed(placed).reshape(-1) / 2
+
+    def backward(self, shares: Floats) -> Floats:
+        contrasts = self._contrasts(shares)
+        sums: Floats = contrasts[self.block, 0] + contrasts[self.block, self.row]
+        return sums / 2
+
+    def pairs(self, d: Floats, values: Indices) -> Floats:
+        """(1 + H[r]) (1 + H[s]) / 4 and H[r] H[s] = H[r xor s]."""
+        contrasts = self._contrasts(d)
+        block, row = self.block[values], self.row[values]
+        single = contrasts[block, row]
+        joint = contrasts[block, 0] + single + single[:, None]
+        joint += contrasts[block[:, None], row[:, None] ^ row]
+        same = block[:, None] == block
+        return np.where(same, joint / 4, 0.0)
+
+    def blocks(self, f: Floats) -> tuple[Indices, Floats]:
+        d = self.counts / (1 + self.gain * self.forward(f)) ** 2
+        own = d.reshape(self.mechanism.blocks, -1).sum(axis=1) * self.gain**2 / 4
+        return self.block, own * (1 - 1 / self.mechanism.blocks)
+
+    def _contrasts(self, shares: Floats) -> Floats:
+        return _transformed(shares.reshape(self.mechanism.blocks, -1).copy())
+
+
+def _transformed(rows: Floats) -> Floats:
+    from deniable.kernels.likelihood import transform
+
+    transform(rows)
+    return rows
+
+
+def cells_of(mechanism: Mechanism, counts: Counts) -> Part:
+    """Counts as a part of the likelihood."""
+    if isinstance(mechanism, HR):
+        return HadamardCells(mechanism, counts)
+    if isinstance(mechanism, (BRR, GRR)):
+        return Cells(mechanism, counts)
+    raise unknown_family(mechanism)
