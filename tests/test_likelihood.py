@@ -265,12 +265,16 @@ def test_a_start_does_not_change_the_maximum():
     assert maximise([reports], most_passes=1, start=corner).frequencies[7] == 1
 
 
-@pytest.mark.parametrize(("name", "k"), [("oue", 6), ("olh", 6), ("oue", 20), ("olh", 20)])
-def test_the_efficient_estimate_has_the_stated_covariance(name, k):
-    """Chi-square of many collections from one fixed population, on both sides."""
+@pytest.mark.parametrize("name", ["oue", "olh"])
+@pytest.mark.parametrize(("k", "shape"), [(6, "zipf"), (20, "spikes")])
+def test_the_efficient_estimate_has_the_stated_covariance(name, k, shape):
+    """Chi-square of many collections from one fixed population, on both sides.
+
+    Where most values are absent the maximum is far from unbiased, but one step from it is not.
+    """
     m, n, runs = dn.mechanism(name, k, 3.0), 4000, 250
     rng = np.random.default_rng(11)
-    values = rng.choice(k, n, p=(population("zipf", k) + population("uniform", k)) / 2)
+    values = rng.choice(k, n, p=population(shape, k))
     truth = np.bincount(values, minlength=k) / n
     errors, inverses = [], []
     for _ in range(runs):
