@@ -142,11 +142,15 @@ def test_both_solvers_find_the_maximum(solve, most, name):
     assert certificate(likelihoods(reports), point.f) < 1e-9
 
 
-@pytest.mark.parametrize("name", ["oue", "olh", "hr"])
-def test_large_domains(name):
-    reports = draw(dn.mechanism(name, 700, 1.0), 3000)
+@pytest.mark.parametrize("name", ["oue", "ss", "olh", "hr"])
+@pytest.mark.parametrize("epsilon", [1.0, 4.0, 8.0])
+@pytest.mark.parametrize(("shape", "n"), [("zipf", 3000), ("spikes", 3000), ("uniform", 30)])
+def test_large_domains(name, epsilon, shape, n):
+    """First derivatives, and Newton's method on the values in use where they do not suffice."""
+    reports = draw(dn.mechanism(name, 700, epsilon), n, shape)
     found = maximise([reports])
     assert certificate(likelihoods(reports), found.frequencies) < 1e-8
+    assert found.passes <= 60
 
 
 @pytest.mark.parametrize("counts", [[5, 0, 0], [10, 9, 0, 1], [3, 3, 3], [100, 50, 1, 1, 1, 0]])
