@@ -14,7 +14,7 @@ from deniable.estimation.supports import Indices
 from deniable.mechanisms.base import Floats
 
 #: Values up to which a Hessian is cheap beside the passes that it saves.
-MOST = 1024
+MOST = 2048
 #: What rounding may do to a mean log-likelihood.
 ROUNDING = 1e-13
 
