@@ -16,8 +16,10 @@ SOURCE = Path(deniable.__file__).parent
 PATH = [
     SOURCE / "randomness.py",
     *sorted((SOURCE / "mechanisms").glob("*.py")),
-    *(path for path in (SOURCE / "kernels").glob("*.py") if path.stem != "columns"),
+    *(path for path in sorted((SOURCE / "kernels").glob("*.py")) if path.stem != "columns"),
 ]
+#: Works on reports that were made long ago, in floating point.
+DECODING = SOURCE / "kernels" / "likelihood.py"
 DEVICE_METHODS = {"report", "fill", "pack_bits", "_one_by_one", "below", "choice"}
 PRIVATISING = {
     "bits": (
@@ -42,7 +44,7 @@ def functions(path):
             yield node
 
 
-@pytest.mark.parametrize("path", PATH, ids=lambda path: path.stem)
+@pytest.mark.parametrize("path", sorted({*PATH} - {DECODING}), ids=lambda path: path.stem)
 def test_no_floats_where_a_report_is_made(path):
     for function in functions(path):
         for node in ast.walk(function):

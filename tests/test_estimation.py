@@ -134,12 +134,12 @@ def test_constrained_estimates_are_distributions(method):
     assert e.frequencies.sum() == pytest.approx(1)
     assert e.intervals.min() >= 0
     assert e.intervals.max() <= 1
-    assert e.method == (method or "projected")
+    assert e.method == (method or "bayes")
 
 
 def test_bad_arguments_are_refused(estimate):
     tally = dn.GRR(4, 1.0).tally(dn.GRR(4, 1.0).privatize([0, 1, 2]))
-    with pytest.raises(InvalidArgument, match="'method' must be one of unbiased, normalized"):
+    with pytest.raises(InvalidArgument, match="'method' must be one of bayes, likelihood"):
         tally.estimate("magic")
     for wrong in (0, 1, 95, "high", None, "0.9", 0.9999999999999999):
         with pytest.raises(InvalidArgument, match="'confidence'"):
@@ -153,8 +153,12 @@ def test_bad_arguments_are_refused(estimate):
 def test_intervals_widen_with_confidence_and_shrink_with_n():
     m = dn.OUE(10, 1.0)
     few, many = (m.tally(m.privatize([0] * n, np.random.default_rng(1))) for n in (500, 50_000))
-    width = lambda t, c: np.ptp(t.estimate("unbiased", confidence=c).intervals, axis=1).mean()  # noqa: E731
-    assert width(few, 0.99) > width(few, 0.95) > width(many, 0.95)
+    for choices in ({"errors": "score"}, {"errors": "exact"}, {"method": "bayes"}):
+        width = [
+            np.ptp(tally.estimate(confidence=confidence, **choices).intervals, axis=1).mean()
+            for tally, confidence in ((few, 0.99), (few, 0.95), (many, 0.95))
+        ]
+        assert width[0] > width[1] > width[2]
 
 
 @pytest.mark.parametrize("block", [2, 4, 8, 16, 32])

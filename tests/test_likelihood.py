@@ -8,9 +8,10 @@ from scipy.stats import chi2
 
 import deniable as dn
 from deniable.errors import InvalidArgument, MismatchError
-from deniable.estimation import cells, gradients, likelihood, newton, simplex, supports
-from deniable.estimation.likelihood import efficient, information, maximise
-from deniable.estimation.objective import Objective
+from deniable.estimation import simplex
+from deniable.estimation.mle import cells, gradients, likelihood, newton, supports
+from deniable.estimation.mle.likelihood import efficient, information, maximise
+from deniable.estimation.mle.objective import Objective
 
 FALSE_ALARM = 1e-9
 NAMES = [name for name in dn.mechanisms() if name != "brr"]
@@ -317,7 +318,7 @@ def test_refusals():
         maximise([grr.tally()])
     with pytest.raises(InvalidArgument, match="of type Reports"):
         maximise([[0, 1]])
-    with pytest.raises(MismatchError, match="different domains"):
+    with pytest.raises(MismatchError, match="different questions"):
         maximise([draw(grr, 5), draw(dn.OUE(6, 1.0), 5)])
     with pytest.raises(InvalidArgument, match="'start' must be 5 frequencies"):
         maximise([draw(oue, 5)], start=[1.0])

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from deniable.domain import Domain as Domain
     from deniable.estimation import Estimate as Estimate
+    from deniable.estimation import combine as combine
     from deniable.mechanisms import BLH as BLH
     from deniable.mechanisms import BRR as BRR
     from deniable.mechanisms import GRR as GRR
@@ -40,6 +41,7 @@ _HOMES = {
     "Guarantee": "privacy",
     "Reports": "reports",
     "Tally": "tally",
+    "combine": "estimation",
 }
 _MECHANISMS = ("BLH", "BRR", "GRR", "HR", "OLH", "OUE", "SS", "SUE", "UE", "Mechanism")
 _HOMES |= dict.fromkeys(_MECHANISMS, "mechanisms")

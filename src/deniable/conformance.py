@@ -226,7 +226,7 @@ def simulated_errors(family: Family) -> None:
         values = rng.choice(k, n, p=rng.dirichlet(np.full(k, 0.3)))
         truth = np.bincount(values, minlength=k) / n
         estimates = np.array(
-            [m.estimate(m.privatize(values, rng), "unbiased").frequencies for _ in range(runs)]
+            [m.unbiased(m.tally(m.privatize(values, rng)).counts, n) for _ in range(runs)]
         )
         squares = np.sum((estimates - truth) ** 2, axis=0) / m.variance(n, truth)
         p_values = 2 * np.minimum(chi2.cdf(squares, runs), chi2.sf(squares, runs))
@@ -235,7 +235,7 @@ def simulated_errors(family: Family) -> None:
 
 
 def coverage(family: Family) -> None:
-    """Intervals cover a rare and a frequent value as often as they claim, for n = 400.
+    """Score intervals cover a rare and a frequent value as often as they claim, for n = 400.
 
     Null hypothesis: the coverage is within 0.015 (at 95 %) or 0.008 (at 99 %) of its nominal level.
     """
@@ -249,9 +249,7 @@ def coverage(family: Family) -> None:
         rng = np.random.default_rng(11)
         tallies = [m.tally(m.privatize(values, rng, threads=1), threads=1) for _ in range(runs)]
         for level, margin in ((0.95, 0.015), (0.99, 0.008)):
-            intervals = np.array(
-                [t.estimate("unbiased", confidence=level).intervals for t in tallies]
-            )
+            intervals = np.array([_score(t, level) for t in tallies])
             covered = (intervals[:, :, 0] <= truth) & (truth <= intervals[:, :, 1])
             for value in (0, 1):
                 hits = int(covered[:, value].sum())
@@ -259,6 +257,10 @@ def coverage(family: Family) -> None:
                 many = float(binom.sf(hits - 1, runs, level + margin))
                 found = f"{hits / runs:.3f} of the {level:.0%} intervals cover value {value}"
                 check(min(few, many) < FALSE_ALARM, "coverage", m, found)
+
+
+def _score(tally: Tally, level: float) -> NDArray[np.float64]:
+    return tally.estimate("unbiased", confidence=level, errors="score").intervals
 
 
 def monoid(family: Family) -> None:

@@ -72,11 +72,11 @@ class Tally:
         self.identified += identified
         self.fingerprint = (self.fingerprint + fingerprint) % _FINGERPRINTS
 
-    def estimate(self, method: str | None = None, *, confidence: float = 0.95) -> Estimate:
-        """Frequencies with standard errors and intervals; see `deniable.estimation`."""
-        from deniable.estimation import estimate
+    def estimate(self, method: str | None = None, **choices: Any) -> Estimate:
+        """Frequencies with standard errors and intervals; choices as in `deniable.combine`."""
+        from deniable.estimation import combine
 
-        return estimate(self, method, confidence)
+        return combine([self], method, **choices)
 
     def to_bytes(self) -> bytes:
         """Magic, version, header length, JSON header, counts (little-endian), digest."""

@@ -31,10 +31,11 @@ SHOWN = 40
 
 @dataclass(frozen=True, eq=False)
 class Estimate:
-    """Frequencies with the errors of their unbiased estimates.
+    """Frequencies with their errors.
 
-    ``standard_errors`` and ``intervals`` describe the randomness of the mechanism for a fixed
-    population: they are about the people who answered, not about those who might have.
+    ``errors`` says of which kind ``standard_errors`` and ``intervals`` are: "score" and "exact"
+    are those of the unbiased frequencies, "posterior", "information" and "bootstrap" of the method.
+    They are about ``population``: the respondents themselves, or everyone they are a sample of.
     """
 
     labels: tuple[Label, ...]
@@ -47,6 +48,12 @@ class Estimate:
     confidence: float
     #: The mechanism it came from, in words.
     source: str
+    errors: str
+    population: str = "respondents"
+    #: Whether the intervals hold for all values together, or for each.
+    simultaneous: bool = False
+    #: Of a maximum: how much larger the log-likelihood of a report could be at most.
+    certificate: float | None = None
 
     def columns(self) -> dict[str, list[Any]]:
         """The estimate as plain columns, the common form of every export.
@@ -71,12 +78,22 @@ class Estimate:
     @property
     def about(self) -> dict[str, Any]:
         """What the numbers are."""
-        return {
+        known = {
             "n": self.n,
             "method": self.method,
             "confidence": self.confidence,
+            "errors": self.errors,
+            "population": self.population,
+            "simultaneous": self.simultaneous,
             "mechanism": self.source,
         }
+        return known if self.certificate is None else {**known, "certificate": self.certificate}
+
+    @property
+    def interval_words(self) -> str:
+        """What the intervals are, in words."""
+        together = "simultaneous " if self.simultaneous else ""
+        return f"{self.confidence:.4g} {self.errors} {together}intervals, {self.population}"
 
     def to_pandas(self) -> pd.DataFrame:
         return pandas().DataFrame(self.columns())
@@ -143,7 +160,7 @@ class Estimate:
         body = "".join(f"<tr>{''.join(map(_cell, row))}</tr>" for row in shown)
         cut = len(shown) < len(rows)
         note = f"; the {len(shown)} most frequent of {len(rows)} values" if cut else ""
-        caption = html.escape(f"{self} ({self.confidence:.0%} intervals{note})")
+        caption = html.escape(f"{self} ({self.interval_words}{note})")
         return f"<table><caption>{caption}</caption><tr>{head}</tr>{body}</table>"
 
 

@@ -1,57 +1,152 @@
-"""The estimators by name, and the one function that runs them."""
+"""The estimators by name."""
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable
-from typing import TYPE_CHECKING
+from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from deniable.errors import InvalidArgument
-from deniable.estimation.estimate import Estimate
-from deniable.estimation.intervals import check_confidence, score_intervals
-from deniable.estimation.simplex import clip_and_normalize, project
-
-if TYPE_CHECKING:
-    from deniable.tally import Tally
+from deniable.estimation import consistency, shrinkage, simplex
+from deniable.estimation.decoded import Decoded
+from deniable.estimation.evidence import Evidence
+from deniable.estimation.ibu import iterate, pooled_supports, pure_channel
 
 Floats = NDArray[np.float64]
-
-#: Post-processing of the unbiased frequencies, by name.
-METHODS: dict[str, Callable[[Floats], Floats]] = {
-    "unbiased": lambda f: f,
-    "normalized": clip_and_normalize,
-    "projected": project,
-}
-DEFAULT_METHOD = "projected"
+Decoder = Callable[..., Decoded]
 
 
-def estimate(tally: Tally, method: str | None = None, confidence: float = 0.95) -> Estimate:
-    """Frequencies of the respondents (a fixed population) from a tally.
+@dataclass(frozen=True)
+class Method:
+    """A decoder: evidence in, frequencies out; it may take options of its own."""
 
-    Standard errors and intervals are those of the unbiased frequencies whatever the
-    method; for a method that respects 0 <= f <= 1 the intervals are cut to that range, which
-    loses no coverage.
-    """
-    method = DEFAULT_METHOD if method is None else method
-    if not isinstance(method, str) or method not in METHODS:
-        raise InvalidArgument("method", method, f"one of {', '.join(METHODS)}")
-    check_confidence(confidence)
-    if not tally.n:
-        raise InvalidArgument("tally", tally, "a tally with at least one report")
-    unbiased = tally.mechanism.unbiased(tally.counts, tally.n)
-    possible = np.clip(unbiased, 0.0, 1.0)
-    a, b = tally.mechanism.estimated_line(tally.counts, tally.n)
-    intervals = score_intervals(unbiased, a / tally.n, b / tally.n, confidence)
-    domain = tally.mechanism.domain
-    return Estimate(
-        labels=tuple(domain.label(i) for i in range(domain.size)),
-        frequencies=METHODS[method](unbiased),
-        standard_errors=np.sqrt(np.maximum(a + b * possible, 0.0) / tally.n),
-        intervals=intervals if method == "unbiased" else np.clip(intervals, 0.0, 1.0),
-        n=tally.n,
-        method=method,
-        confidence=float(confidence),
-        source=str(tally.mechanism),
+    decode: Decoder
+    paper: str
+    about: str
+    #: Whether frequencies are never negative and sum to 1.
+    feasible: bool = True
+
+    @property
+    def options(self) -> tuple[str, ...]:
+        """The names of the options."""
+        return tuple(inspect.signature(self.decode).parameters)[1:]
+
+
+def _of_unbiased(function: Callable[[Floats], Floats]) -> Decoder:
+    """A decoder that looks at the unbiased frequencies only."""
+    return lambda evidence: Decoded(function(evidence.unbiased))
+
+
+def _of_noise(function: Callable[..., Floats]) -> Decoder:
+    """A decoder that knows the variance of the unbiased frequencies, too."""
+    return lambda evidence: Decoded(
+        function(evidence.unbiased, a=evidence.a, b=evidence.b + evidence.between)
     )
+
+
+def _base_cut(evidence: Evidence, false_positives: float = consistency.FALSE_POSITIVES) -> Decoded:
+    return Decoded(
+        consistency.base_cut(evidence.unbiased, a=evidence.a, false_positives=false_positives)
+    )
+
+
+def _calibrate(evidence: Evidence, prior: shrinkage.Prior | None = None) -> Decoded:
+    b = evidence.b + evidence.between
+    return Decoded(shrinkage.calibrate(evidence.unbiased, a=evidence.a, b=b, prior=prior))
+
+
+def _ibu(
+    evidence: Evidence,
+    iterations: int | None = None,
+    tolerance: float = 1e-12,
+    start: ArrayLike | None = None,
+    rule: str = "max_abs",
+) -> Decoded:
+    """The limit in closed form; with ``iterations`` the iterate that the paper reports."""
+    supports = [part.supports for part in evidence.parts]
+    known = [part for part in supports if part is not None]
+    if len(known) < len(supports):
+        # Several blocks of HR have no single q, but its counts are all of the reports.
+        return _likelihood(evidence)
+    if iterations is None:
+        return Decoded(pooled_supports(known))
+    counts, p, q = known[0]
+    if len(known) > 1:
+        raise InvalidArgument("iterations", iterations, "left out for several parts")
+    channel = pure_channel(evidence.k, p, q)
+    limits: dict[str, Any] = {"iterations": iterations, "tolerance": tolerance}
+    return Decoded(iterate(counts, channel, **limits, start=start, rule=rule).frequencies)
+
+
+def _likelihood(evidence: Evidence, tolerance: float = 1e-9, most_passes: int = 200) -> Decoded:
+    from deniable.estimation.mle.estimate import likelihood_estimate
+
+    return likelihood_estimate(evidence, tolerance=tolerance, most_passes=most_passes)
+
+
+def _bayes(evidence: Evidence) -> Decoded:
+    from deniable.estimation.bayes import bayes_estimate
+
+    return bayes_estimate(evidence)
+
+
+_WANG = "Wang et al. 2020"
+
+METHODS: dict[str, Method] = {
+    "bayes": Method(_bayes, "none", "learns how frequencies are spread; the default"),
+    "likelihood": Method(
+        _likelihood, "Kairouz et al. 2016", "maximises the exact likelihood of the reports"
+    ),
+    "ibu": Method(
+        _ibu, "Arcolezi et al. 2023", "maximises the likelihood of pooled supports, closed form"
+    ),
+    "unbiased": Method(
+        _of_unbiased(lambda x: x), "Wang et al. 2017", "right on average, may be negative", False
+    ),
+    "projected": Method(_of_unbiased(simplex.project), _WANG, "nearest distribution; Norm-Sub"),
+    "normalized": Method(
+        _of_unbiased(simplex.clip_and_normalize), _WANG, "negatives to 0, rescaled; Norm-Mul"
+    ),
+    "norm": Method(_of_unbiased(consistency.norm), _WANG, "shifted to sum 1", False),
+    "norm-cut": Method(
+        _of_unbiased(consistency.norm_cut), _WANG, "the largest ones, as they are", False
+    ),
+    "base-pos": Method(_of_unbiased(consistency.base_pos), _WANG, "negatives to 0", False),
+    "post-pos": Method(
+        _of_unbiased(consistency.post_pos), _WANG, "answers to queries made positive", False
+    ),
+    "base-cut": Method(_base_cut, _WANG, "what the noise does not explain", False),
+    "mle-apx": Method(
+        _of_noise(consistency.mle_apx), _WANG, "maximum of an approximate normal likelihood"
+    ),
+    "power": Method(_of_noise(consistency.power), _WANG, "mean under a fitted power law", False),
+    "power-ns": Method(_of_noise(consistency.power_ns), _WANG, "power, then projected"),
+    "calibrate": Method(
+        _calibrate, "Jia & Gong 2019", "mean under a known prior (option prior)", False
+    ),
+    "james-stein": Method(
+        _of_noise(shrinkage.james_stein), "James & Stein 1961", "shrunk to uniform, then projected"
+    ),
+}
+DEFAULT_METHOD = "bayes"
+
+
+def decode(evidence: Evidence, name: str, options: dict[str, Any]) -> Decoded:
+    """Run a method with its options."""
+    method = find_method(name)
+    unknown = sorted(set(options) - set(method.options))
+    if unknown:
+        allowed = ", ".join(method.options) or "none"
+        raise InvalidArgument("options", unknown, f"options of {name!r}: {allowed}")
+    return method.decode(evidence, **options)
+
+
+def find_method(name: Any) -> Method:
+    """The method of this name."""
+    if not isinstance(name, str) or name not in METHODS:
+        raise InvalidArgument("method", name, f"one of {', '.join(METHODS)}")
+    return METHODS[name]

@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from deniable.domain import Domain, DomainLike
-from deniable.errors import InvalidArgument, require_int
+from deniable.errors import InvalidArgument, require_int, require_type
 from deniable.privacy import Channel, Guarantee, check_epsilon, exact_channel, exp_below
 from deniable.randomness import (
     BLOCK_WORDS,
@@ -157,6 +157,10 @@ class Mechanism(ABC):
 
     # ---- what follows: numbers
 
+    def supports(self, counts: Counts, n: int) -> Counts | None:
+        """How many reports support each value, with p and q; None without a single q."""
+        return counts if self.cells == self.domain.size else None
+
     def unbiased(self, counts: Counts, n: int) -> Floats:
         """Unbiased frequencies: f_v = (c_v / n - q) / (p - q)."""
         return (counts / n - float(self.q)) / float(self.p - self.q)
@@ -235,11 +239,14 @@ class Mechanism(ABC):
         tally = Tally(self)
         return tally if reports is None else tally.add(reports, threads=threads)
 
-    def estimate(
-        self, reports: Reports, method: str | None = None, *, confidence: float = 0.95
-    ) -> Estimate:
-        """Frequencies with errors, straight from reports."""
-        return self.tally(reports).estimate(method, confidence=confidence)
+    def estimate(self, reports: Reports, method: str | None = None, **choices: Any) -> Estimate:
+        """Frequencies with errors, straight from reports; choices as in `deniable.combine`."""
+        from deniable.estimation import combine
+        from deniable.reports import Reports, require_same
+
+        require_type("reports", reports, Reports)
+        require_same(self, reports.mechanism)
+        return combine([reports], method, **choices)
 
     def pack(self, reports: Sequence[Any]) -> NDArray[Any]:
         """Single reports as a column of `dtype`."""

@@ -133,10 +133,16 @@ class HR(IndexMechanism):
         for some, target, words in batches(values, out, keystream, self.coin_words):
             hadamard_responses(target, some, self._owners, words, sizes, np.uint64(self.keep))
 
+    def supports(self, counts: Counts, n: int) -> Counts | None:
+        return (self._contrasts(counts) + n) // 2 if self.blocks == 1 else None
+
     def unbiased(self, counts: Counts, n: int) -> Floats:
-        """Row r of a block's Walsh-Hadamard transform is 2 c(S_v) - c(block)."""
-        contrasts = walsh_hadamard(counts.reshape(self.blocks, self.block))[:, 1:].reshape(-1)
-        return contrasts[self._places].astype(np.float64) * (SCALE / (n * self.keep))
+        return self._contrasts(counts).astype(np.float64) * (SCALE / (n * self.keep))
+
+    def _contrasts(self, counts: Counts) -> Counts:
+        """2 c(S_v) - c(block of v): row r of the block's Walsh-Hadamard transform."""
+        rows = walsh_hadamard(counts.reshape(self.blocks, self.block))[:, 1:]
+        return rows.reshape(-1)[self._places]
 
     def variance_line(self, f: Floats) -> tuple[Floats, Floats]:
         """n Var = (t F + (1 - t) / M) / t^2 - f_v."""

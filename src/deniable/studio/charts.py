@@ -55,7 +55,7 @@ def _cap(base: Any, end: str) -> Any:
 
 
 def _subtitle(estimate: Estimate, with_truth: bool) -> str:
-    parts = [f"{estimate.confidence:.0%} intervals, {estimate.method}", estimate.source]
+    parts = [f"{estimate.method}, {estimate.interval_words}", estimate.source]
     if with_truth:
         parts.append("diamond: the simulated truth")
     if len(estimate.labels) > DRAWN:

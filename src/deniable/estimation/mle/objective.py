@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from deniable.estimation.supports import Indices, Part
+from deniable.estimation.mle.supports import Indices, Part
 from deniable.mechanisms.base import Floats
 
 

@@ -8,15 +8,17 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
-from deniable.errors import InvalidArgument, MismatchError, require_int, require_type
-from deniable.estimation.cells import cells_of
-from deniable.estimation.gradients import accelerated
-from deniable.estimation.newton import MOST, newton
-from deniable.estimation.objective import Objective, Point
+from deniable.errors import InvalidArgument, require_int, require_type
+from deniable.estimation.evidence import Evidence
+from deniable.estimation.ibu import pooled_supports
+from deniable.estimation.mle.cells import cells_of
+from deniable.estimation.mle.gradients import accelerated
+from deniable.estimation.mle.newton import MOST, newton
+from deniable.estimation.mle.objective import Objective, Point
+from deniable.estimation.mle.supports import Part, part_of
 from deniable.estimation.simplex import project
-from deniable.estimation.supports import Part, part_of
 from deniable.mechanisms import BRR, GRR, Mechanism
-from deniable.mechanisms.base import Counts, Floats, as_floats
+from deniable.mechanisms.base import Floats, as_floats
 from deniable.mechanisms.index import IndexMechanism
 from deniable.reports import Reports
 from deniable.tally import Tally
@@ -61,13 +63,13 @@ def maximise(
     if not isinstance(tolerance, (int, float)) or not tolerance >= 0:
         raise InvalidArgument("tolerance", tolerance, "a number that is not negative")
     require_int("most_passes", most_passes, 1, 1 << 31)
-    objective, tallies = _open(parts, threads, require_int("memory", memory, 0, 1 << 62))
-    given = _unbiased(tallies) if start is None else as_floats("start", start)
+    objective, counted = _open(parts, threads, require_int("memory", memory, 0, 1 << 62))
+    given = counted.unbiased if start is None else as_floats("start", start)
     if given.shape != (objective.size,) or not np.all(np.isfinite(given)):
         raise InvalidArgument("start", start, f"{objective.size} frequencies")
     first = project(given)
     if len(objective.parts) == 1 and isinstance(objective.parts[0].mechanism, (BRR, GRR)):
-        first = direct_maximum(tallies[0].counts, objective.parts[0].gain)
+        first = pooled_supports([part.supports for part in counted.parts if part.supports])
     point = solve(objective, first, tolerance, most_passes)
     return Maximum(point.f, point.certificate, objective.passes, point.value)
 
@@ -82,19 +84,6 @@ def solve(objective: Objective, start: Floats, tolerance: float, most_passes: in
         if np.count_nonzero(start) > 3 * MOST // 4:
             return accelerated(objective, start, tolerance, most_passes)
     return newton(objective, start, tolerance, most_passes)
-
-
-def direct_maximum(counts: Counts, gain: float) -> Floats:
-    """The maximum for randomised response, where report v supports v only.
-
-    Where f_v > 0 the derivative c_v gain / (1 + gain f_v) is the same for all v, so f_v = max(0,
-    c_v t - 1 / gain); with the a largest counts above zero, t = (1 + a / gain) / their sum.
-    """
-    descending = np.sort(counts)[::-1]
-    scales = (1 + np.arange(1, counts.size + 1) / gain) / np.cumsum(descending)
-    t = scales[np.flatnonzero(descending * scales > 1 / gain)[-1]]
-    f: Floats = np.maximum(counts * t - 1 / gain, 0.0)
-    return f / float(f.sum())
 
 
 def information(parts: Sequence[Reports | Tally], f: ArrayLike, *, sample: int = 50_000) -> Floats:
@@ -141,8 +130,8 @@ def _plane_inverse(matrix: Floats) -> Floats:
 
 def _open(
     parts: Sequence[Reports | Tally], threads: int | None, memory: int
-) -> tuple[Objective, list[Tally]]:
-    """The likelihood of the parts that are not empty, and their counts (which checks them)."""
+) -> tuple[Objective, Evidence]:
+    """The likelihood of the parts that are not empty, and what their counts say."""
     tallies: list[Tally] = []
     found: list[Part] = []
     counted: dict[Mechanism, Tally] = {}
@@ -160,9 +149,7 @@ def _open(
     found += [cells_of(tally.mechanism, tally.counts) for tally in merged]
     if not found:
         raise InvalidArgument("parts", parts, "parts with at least one report")
-    for part in found:
-        require_same_domain(found[0].mechanism, part.mechanism)
-    return Objective(found, threads), tallies + merged
+    return Objective(found, threads), Evidence.of(tallies + merged)
 
 
 def _tally(source: Reports | Tally, threads: int | None) -> Tally:
@@ -176,19 +163,3 @@ def _insufficient(mechanism: Mechanism) -> InvalidArgument:
     name = type(mechanism).__name__
     allowed = f"reports: the counts of {name} do not determine its likelihood"
     return InvalidArgument("parts", f"a tally of {name}", allowed)
-
-
-def require_same_domain(ours: Mechanism, theirs: Mechanism) -> None:
-    """Refuse to bring together reports about different questions."""
-    if ours.domain != theirs.domain:
-        raise MismatchError(f"these have different domains: {ours!r} and {theirs!r}")
-
-
-def _unbiased(tallies: Sequence[Tally]) -> Floats:
-    """The unbiased frequencies of all parts, weighted by their precision."""
-    precisions = [1 / float(tally.mechanism.variance(tally.n).mean()) for tally in tallies]
-    total = sum(
-        precision * tally.mechanism.unbiased(tally.counts, tally.n)
-        for precision, tally in zip(precisions, tallies, strict=True)
-    )
-    return np.asarray(total) / sum(precisions)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from deniable.estimation.supports import Gram, Indices, Part, Sums, unknown_family
+from deniable.estimation.mle.supports import Gram, Indices, Part, Sums, unknown_family
 from deniable.mechanisms import BRR, GRR, HR
 from deniable.mechanisms.base import Counts, Floats, Mechanism
 

@@ -9,8 +9,8 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from deniable.estimation.objective import Objective, Point
-from deniable.estimation.supports import Indices
+from deniable.estimation.mle.objective import Objective, Point
+from deniable.estimation.mle.supports import Indices
 from deniable.mechanisms.base import Floats
 
 #: Values up to which a Hessian is cheap beside the passes that it saves.

@@ -6,9 +6,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from deniable.estimation.newton import ROUNDING
-from deniable.estimation.objective import Objective, Point
-from deniable.estimation.supports import Indices
+from deniable.estimation.mle.newton import ROUNDING
+from deniable.estimation.mle.objective import Objective, Point
+from deniable.estimation.mle.supports import Indices
 from deniable.mechanisms.base import Floats
 
 

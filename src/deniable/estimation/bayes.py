@@ -1,0 +1,279 @@
+"""Empirical Bayes: the reports themselves tell how frequencies are spread, which steadies each.
+
+The k frequencies are taken as draws from an unknown law, which is learnt from all of them. The
+law is a mixture of an atom at 0, an atom at 1/k and hat functions of log f on a grid of ratio R,
+with weights of a Dirichlet law of total weight A. For each value the weights are those that the
+OTHER values suggest (collapsed variational Bayes), so that no value confirms itself; fits with
+several R and A are averaged by how well they predict each value from the others. The noise has the
+quasi-likelihood of a variance that is linear in f, which is normal for large counts and Poisson for
+small ones. The papers have no such decoder; benchmarks/decoders.py compares it with theirs.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from deniable.estimation.analytic import analytic
+from deniable.estimation.decoded import Decoded, Uncertainty
+from deniable.estimation.evidence import Evidence
+from deniable.estimation.mle.estimate import sharper
+from deniable.estimation.simplex import project
+
+Floats = NDArray[np.float64]
+
+#: The grids (ratio of neighbouring hats) and the weights of the Dirichlet law that are tried.
+RATIOS = (1.6, 2.5, 5.0)
+TOTALS = (1.0, 4.0)
+#: Prior weight of the atoms at 0 and at 1/k; all hats together weigh 1.
+ATOMS = (0.4, 0.2)
+#: Nodes a standard deviation apart divided by this, and how far they reach beyond the estimates.
+NODES, REACH = 3.0, 6.0
+#: Estimates are told apart to this share of a standard deviation when there are very many.
+FINE, MANY = 1 / 32, 4096
+#: The prior says this much of 2 values: of k, 2/k of the estimate is left to the reports alone.
+ALONE = 2.0
+_OUTER, _INNER = 6, 8
+_SMALLEST = 1e-300
+
+
+@dataclass(frozen=True, eq=False)
+class Posterior:
+    """What is believed of each frequency: a mean, a deviation, and a law on common nodes."""
+
+    frequencies: Floats
+    standard_errors: Floats
+    nodes: Floats
+    #: Cumulative weight of the nodes, a row for each value (equal values share a row).
+    cumulative: Floats
+    rows: NDArray[np.intp]
+    #: The final estimates minus the means of the law, and how much of an estimate is the law's.
+    shift: Floats
+    trust: float
+
+    def intervals(self, confidence: float, alone: Floats) -> Floats:
+        """Rows (low, high) that leave (1 - confidence) / 2 of the law on either side.
+
+        ``alone`` are the intervals of the reports alone, which take over when k is small.
+        """
+        tail = (1 - confidence) / 2
+        low, high = (self._quantiles(level) for level in (tail, 1 - tail))
+        limits = np.stack([np.where(low > 0, low + self.shift, 0.0), high + self.shift], axis=1)
+        return np.asarray(np.clip(self.trust * limits + (1 - self.trust) * alone, 0.0, 1.0))
+
+    def _quantiles(self, level: float) -> Floats:
+        at = (self.cumulative < level).sum(axis=1)
+        found: Floats = self.nodes[np.minimum(at, self.nodes.size - 1)]
+        return found[self.rows]
+
+
+@dataclass(frozen=True, eq=False)
+class _Fit:
+    """One fitted prior: how well it predicts, and what it says of each distinct value."""
+
+    score: float
+    law: Floats
+    means: Floats
+    variances: Floats
+
+
+def bayes_estimate(evidence: Evidence) -> Decoded:
+    """Posterior means, moved to sum 1; the posterior gives their errors.
+
+    Where the likelihood is at hand, its one-step estimate takes the place of the unbiased
+    frequencies: it has less variance.
+    """
+    x, a, b = evidence.unbiased, evidence.a, evidence.b + evidence.between
+    sharp = sharper(evidence)
+    if sharp is not None:
+        x, a, b = *sharp, np.zeros_like(b)
+    found = posterior(x, a, b)
+
+    def own(confidence: float, sampling: bool) -> Uncertainty:
+        # f (1 - f) / n of a sample is at most f / n, which keeps the variance a line.
+        law = posterior(x, a, b + 1 / evidence.n) if sampling else found
+        alone = analytic(evidence, confidence, sampling).intervals
+        return Uncertainty("posterior", law.standard_errors, law.intervals(confidence, alone))
+
+    return Decoded(found.frequencies, own)
+
+
+def posterior(x: Floats, a: Floats, b: Floats) -> Posterior:
+    """The posterior of frequencies with unbiased estimates x, Var(x_v) = a_v + b_v f_v."""
+    k = x.size
+    y, variances = _summing_to_one(x, a, b)
+    distinct, rows, copies = _distinct(y, a, b)
+    nodes = _nodes(y, variances, a, b)
+    likelihood = _likelihood(*distinct, nodes)
+    scale = float(np.sqrt(np.median(variances)))
+    fits = [
+        _fit(likelihood, copies, nodes, *_hats(nodes, k, ratio, scale), total)
+        for ratio in RATIOS
+        for total in TOTALS
+    ]
+    law = _average(fits)
+    means = law @ nodes
+    deviations = np.sqrt(np.maximum(law @ nodes**2 - means**2, 0.0))
+    alone = _weighted_projection(x, variances)
+    trust = 1 - min(1.0, ALONE / k)
+    learnt = _weighted_projection(means[rows], deviations[rows] ** 2)
+    return Posterior(
+        frequencies=project(trust * learnt + (1 - trust) * alone),
+        standard_errors=trust * deviations[rows] + (1 - trust) * np.sqrt(variances),
+        nodes=nodes,
+        cumulative=np.cumsum(law, axis=1),
+        rows=rows,
+        shift=learnt - means[rows],
+        trust=trust,
+    )
+
+
+def _summing_to_one(x: Floats, a: Floats, b: Floats) -> tuple[Floats, Floats]:
+    """x moved to sum 1, each by a share of its variance (generalised least squares); variances."""
+    y = x
+    for _ in range(2):
+        variances = np.maximum(a + b * np.clip(y, 0.0, 1.0), 1e-2 * a + _SMALLEST)
+        y = x - variances * ((x.sum() - 1) / variances.sum())
+    return y, variances
+
+
+def _weighted_projection(x: Floats, variances: Floats) -> Floats:
+    """The point f of the simplex with the least sum of (x - f)^2 / variance: max(x - t var, 0)."""
+    weights = variances + 1e-6 * variances.mean() + _SMALLEST
+    order = np.argsort(-x / weights)
+    t = (np.cumsum(x[order]) - 1) / np.cumsum(weights[order])
+    last = np.flatnonzero(x[order] / weights[order] > t)
+    return project(np.maximum(x - t[last[-1] if last.size else 0] * weights, 0.0))
+
+
+def _distinct(
+    y: Floats, a: Floats, b: Floats
+) -> tuple[tuple[Floats, Floats, Floats], NDArray[np.intp], Floats]:
+    """Equal rows (y, a, b) only once, with their places and numbers: counts repeat."""
+    if np.unique(y).size > MANY:
+        step = FINE * float(np.sqrt(np.median(a)) + _SMALLEST)
+        y = np.round(y / step) * step
+    table, rows, copies = np.unique(
+        np.stack([y, a, b], axis=1), axis=0, return_inverse=True, return_counts=True
+    )
+    return (table[:, 0], table[:, 1], table[:, 2]), rows.reshape(-1), copies.astype(np.float64)
+
+
+def _nodes(y: Floats, variances: Floats, a: Floats, b: Floats) -> Floats:
+    """0 and 1/k, geometric steps below the noise, above it steps of a share of the deviation.
+
+    Steps of equal length in s(f) = integral of df / sd(f) = 2 (sqrt(a + b f) - sqrt(a)) / b.
+    """
+    k, level, slope = y.size, float(a.max()), float(np.median(b))
+    top = min(1.0, max(float((y + REACH * np.sqrt(variances)).max()), 8 / k))
+    first = np.sqrt(np.median(variances)) / NODES
+    fine = np.geomspace(0.02 / k, top, 2 + int(np.log(50 * k * top) / np.log(1.15)))
+    f = np.linspace(0.0, top, 1 << 12)
+    density = 1 / np.sqrt(np.maximum(level + slope * f, 0.02 * level + _SMALLEST))
+    length = np.concatenate([[0.0], np.cumsum((density[1:] + density[:-1]) / 2) * f[1]])
+    even = np.interp(np.arange(0.0, length[-1], 1 / NODES), length, f)
+    return np.unique(np.concatenate([[0.0, 1 / k, top], fine[fine <= 4 * first], even]))
+
+
+def _likelihood(y: Floats, a: Floats, b: Floats, f: Floats) -> Floats:
+    """exp of the quasi-likelihood with d/df = (y - f) / (a + b f), a row for each y; largest 1.
+
+    With V = a + b y and u = b (f - y) / V it is V / b^2 (log(1 + u) - u), for small u nearly
+    -(f - y)^2 / (2 V).
+    """
+    variance = np.maximum(a + b * y, 1e-3 * a + _SMALLEST)[:, None]
+    away = f - y[:, None]
+    u = np.maximum(b[:, None] * away / variance, -1 + 1e-6)
+    small = np.abs(u) < 1e-4
+    with np.errstate(divide="ignore", invalid="ignore"):
+        large = variance / b[:, None] ** 2 * (np.log1p(u) - u)
+    log = np.where(small, -(away**2) / (2 * variance) * (1 - 2 * u / 3), large)
+    return np.asarray(np.exp(np.maximum(log - log.max(axis=1, keepdims=True), -500.0)))
+
+
+def _hats(f: Floats, k: int, ratio: float, scale: float) -> tuple[Floats, Floats]:
+    """The components of the prior as columns over the nodes, and their prior weights.
+
+    Hats stand at (1/k) ratio^i from half the noise to the largest node. Those above 1/k weigh
+    1 / (k f): that many values can be so frequent.
+    """
+    step = np.log(ratio)
+    lowest = -np.ceil(np.log(max(2.0, 2 / (k * scale + _SMALLEST))) / step)
+    centres = np.arange(lowest, np.ceil(np.log(k * f[-1]) / step) + 1) * step - np.log(k)
+    edges = np.concatenate([f[1:2] / 2, (f[1:-1] + f[2:]) / 2, f[-1:]])
+    widths = np.diff(np.log(edges))
+    hats = np.zeros((f.size, centres.size))
+    gaps = np.abs(np.log(f[1:, None]) - centres)
+    hats[1:] = np.maximum(0.0, 1 - gaps / step) * np.maximum(widths, _SMALLEST)[:, None]
+    used = hats.sum(axis=0) > 0
+    weights = np.minimum(1.0, np.exp(-centres[used]) / k)
+    atoms = np.zeros((f.size, 2))
+    atoms[0, 0] = atoms[np.searchsorted(f, 1 / k), 1] = 1.0
+    columns = np.hstack([atoms, hats[:, used] / hats[:, used].sum(axis=0)])
+    prior = np.concatenate([ATOMS, weights / weights.sum()])
+    return columns, prior / prior.sum()
+
+
+def _fit(
+    likelihood: Floats, copies: Floats, f: Floats, columns: Floats, prior: Floats, total: float
+) -> _Fit:
+    """Learn the weights of the columns; each value is then judged by what the others say.
+
+    r_v proportional to (A prior + sum_{u != v} r_u) P_v, repeated, where P_v are the likelihoods
+    of the columns. All frequencies sum to 1: a factor exp(tilt f), tilt <= 0, holds back a prior
+    that is too heavy. (A positive one would let the noise make up a single huge value.)
+    """
+    pseudo = total * prior
+    tilt = _tilt(likelihood, copies, f, columns @ prior, 0.0)
+    shares = prior
+    for _ in range(_OUTER):
+        tilted = columns * np.exp(tilt * f)[:, None]
+        column_likelihoods = likelihood @ tilted
+        for _ in range(_INNER):
+            shares = _others(pseudo, copies, shares) * column_likelihoods
+            shares = shares / shares.sum(axis=1, keepdims=True)
+        new = _tilt(likelihood, copies, f, columns @ (pseudo + copies @ shares), tilt)
+        if abs(new - tilt) <= 0.01 * (abs(tilt) + 0.1 / f[-1]):
+            break
+        tilt = new
+    weights = _others(pseudo, copies, shares)
+    law = likelihood * (weights @ tilted.T)
+    evidence = law.sum(axis=1)
+    score = copies @ np.log(evidence / (weights @ tilted.sum(axis=0)))
+    law /= evidence[:, None]
+    means = law @ f
+    return _Fit(float(score), law, means, law @ f**2 - means**2)
+
+
+def _others(pseudo: Floats, copies: Floats, shares: Floats) -> Floats:
+    """The weight of each column without the value that is judged."""
+    if shares.ndim == 1:
+        return shares[None, :]
+    return np.maximum(pseudo + copies @ shares - shares, 1e-12 * pseudo)
+
+
+def _tilt(likelihood: Floats, copies: Floats, f: Floats, prior: Floats, start: float) -> float:
+    """The tilt <= 0 that makes the posterior means sum to 1 (or 0, if they sum to less)."""
+    low, high, tilt = -300.0 / f[-1], 0.0, start
+    powers = np.stack([np.ones_like(f), f, f * f], axis=1)
+    for _ in range(30):
+        mass, first, second = (likelihood @ (powers * (prior * np.exp(tilt * f))[:, None])).T
+        means = first / mass
+        variance = copies @ np.maximum(second / mass - means**2, 0.0) + _SMALLEST
+        gap = 1 - copies @ means
+        low, high = (tilt, high) if gap > 0 else (low, tilt)
+        if abs(gap) < 1e-3 * np.sqrt(variance) or high - low < 1e-3 * abs(low):
+            break
+        step = tilt + gap / variance
+        tilt = step if low < step < high else (low + high) / 2
+    return float(tilt)
+
+
+def _average(fits: list[_Fit]) -> Floats:
+    """The laws averaged with weights proportional to exp(score)."""
+    scores = np.array([fit.score for fit in fits])
+    weights = np.exp(scores - scores.max())
+    weights /= weights.sum()
+    return np.asarray(sum(w * fit.law for w, fit in zip(weights, fits, strict=True)))

@@ -1,0 +1,141 @@
+"""From counts or reports to an estimate: the one function behind `Tally.estimate` and others."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from deniable.errors import InvalidArgument, require_type
+from deniable.estimation.analytic import analytic
+from deniable.estimation.bootstrap import belt, generator_of
+from deniable.estimation.decoded import Decoded, Uncertainty
+from deniable.estimation.estimate import Estimate
+from deniable.estimation.evidence import Counts, Evidence
+from deniable.estimation.intervals import check_confidence, simultaneous_confidence
+from deniable.estimation.methods import DEFAULT_METHOD, decode, find_method
+from deniable.estimation.simplex import project
+from deniable.reports import Reports
+from deniable.tally import Tally
+
+Floats = NDArray[np.float64]
+
+#: The errors that can be asked for; others belong to a method ("posterior", "information").
+ERRORS = ("score", "exact", "bootstrap")
+#: Whom the frequencies are about: the people who answered, or those they are a sample of.
+POPULATIONS = ("respondents", "everyone")
+
+
+def combine(
+    parts: Sequence[Tally | Reports],
+    method: str | None = None,
+    *,
+    confidence: float = 0.95,
+    errors: str | None = None,
+    population: str = "respondents",
+    simultaneous: bool = False,
+    **options: Any,
+) -> Estimate:
+    """One estimate from all reports about one question, whatever mechanisms and epsilons made them.
+
+    ``parts`` are tallies, or reports for methods that need them ("likelihood"). It is assumed that
+    who got which epsilon has nothing to do with the answer. ``method`` is a name of `METHODS`
+    (default: "bayes") with its ``options``; ``errors`` is one of `ERRORS` (default: what the method
+    does best), ``population`` one of `POPULATIONS`; ``simultaneous`` intervals hold for all
+    values together.
+    """
+    name = DEFAULT_METHOD if method is None else method
+    find_method(name)
+    level = check_confidence(confidence)
+    _check_choices(errors, population)
+    require_type("simultaneous", simultaneous, bool)
+    if not isinstance(parts, Sequence):
+        raise InvalidArgument("parts", parts, "a list of tallies or reports")
+    evidence = Evidence.of(parts)
+    decoded = decode(evidence, name, options)
+    each = simultaneous_confidence(level, evidence.k) if simultaneous else level
+    sampling = population == "everyone"
+    found = _uncertainty(evidence, name, decoded, each, sampling, errors, options)
+    domain = evidence.parts[0].tally.mechanism.domain
+    return Estimate(
+        labels=tuple(domain.label(i) for i in range(domain.size)),
+        frequencies=decoded.frequencies,
+        standard_errors=found.standard_errors,
+        intervals=_holding(decoded.frequencies, found.intervals, name),
+        n=evidence.n,
+        method=name,
+        confidence=level,
+        source="; ".join(str(part.tally.mechanism) for part in evidence.parts),
+        errors=found.kind,
+        population=population,
+        simultaneous=simultaneous,
+        certificate=decoded.certificate,
+    )
+
+
+def _check_choices(errors: Any, population: Any) -> None:
+    if errors is not None and errors not in ERRORS:
+        raise InvalidArgument("errors", errors, f"one of {', '.join(ERRORS)}")
+    if population not in POPULATIONS:
+        raise InvalidArgument("population", population, f"one of {', '.join(POPULATIONS)}")
+
+
+def _uncertainty(
+    evidence: Evidence,
+    name: str,
+    decoded: Decoded,
+    confidence: float,
+    sampling: bool,
+    errors: str | None,
+    options: dict[str, Any],
+) -> Uncertainty:
+    """The errors that were asked for, or the best that there are."""
+    if errors == "bootstrap":
+        return _bootstrapped(evidence, name, decoded, confidence, sampling, options)
+    if errors is None and decoded.own is not None:
+        return decoded.own(confidence, sampling)
+    kind: Any = errors
+    return analytic(evidence, confidence, sampling, kind)
+
+
+def _holding(f: Floats, intervals: Floats, name: str) -> Floats:
+    """Intervals that hold the estimate (more room never costs coverage), and lie within 0..1.
+
+    Unbiased frequencies may lie beyond 0 and 1, and so may their intervals.
+    """
+    held = np.stack([np.minimum(intervals[:, 0], f), np.maximum(intervals[:, 1], f)], axis=1)
+    return held if name == "unbiased" else np.asarray(np.clip(held, 0.0, 1.0))
+
+
+def _bootstrapped(
+    evidence: Evidence,
+    name: str,
+    decoded: Decoded,
+    confidence: float,
+    sampling: bool,
+    options: dict[str, Any],
+) -> Uncertainty:
+    """A belt of the method on simulated collections of the same size."""
+    if len(evidence.parts) > 1 or name == "likelihood":
+        raise InvalidArgument("errors", "bootstrap", "used with one tally, not with reports")
+    mechanism, counts = evidence.parts[0].tally.mechanism, evidence.parts[0].tally.counts
+
+    def again(simulated: Counts) -> Floats:
+        tally = Tally(mechanism)
+        tally._absorb(simulated, evidence.n, 0, 0)
+        return decode(Evidence.of([tally]), name, options).frequencies
+
+    found = belt(
+        again,
+        mechanism,
+        evidence.n,
+        project(evidence.unbiased),
+        confidence=confidence,
+        largest=float(decoded.frequencies.max()),
+        rng=generator_of(counts),
+        sampling=sampling,
+    )
+    y = decoded.frequencies
+    return Uncertainty("bootstrap", found.standard_errors(y), found.intervals(y))

@@ -1,0 +1,1 @@
+"""The exact likelihood of the reports: its maximum, its information, and what follows."""

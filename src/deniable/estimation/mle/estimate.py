@@ -1,0 +1,65 @@
+"""The maximum of the likelihood as an estimate, and as evidence for other decoders."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from deniable.errors import InvalidArgument
+from deniable.estimation.analytic import analytic
+from deniable.estimation.decoded import Decoded, Uncertainty
+from deniable.estimation.evidence import Evidence
+from deniable.estimation.intervals import two_sided_z
+from deniable.estimation.mle.likelihood import Maximum, efficient, maximise
+from deniable.mechanisms import BRR, GRR
+from deniable.mechanisms.index import IndexMechanism
+
+Floats = NDArray[np.float64]
+
+#: Values up to which the k x k information is made, for its own sake and to help another decoder.
+LARGEST, HELPFUL = 1024, 256
+
+
+def likelihood_estimate(evidence: Evidence, *, tolerance: float, most_passes: int) -> Decoded:
+    """The frequencies of the largest likelihood; their errors come from the information."""
+    found = maximise(evidence.sources, tolerance=tolerance, most_passes=most_passes)
+
+    def own(confidence: float, sampling: bool) -> Uncertainty:
+        sharp = sharpened(evidence, found)
+        if sharp is None:
+            return analytic(evidence, confidence, sampling)
+        x, variances = sharp
+        f = found.frequencies
+        deviations = np.sqrt(variances + sampling / evidence.n * f * (1 - f))
+        half = two_sided_z(confidence) * deviations
+        return Uncertainty("information", deviations, np.stack([x - half, x + half], axis=1))
+
+    return Decoded(found.frequencies, own, found.certificate)
+
+
+def sharper(evidence: Evidence) -> tuple[Floats, Floats] | None:
+    """`sharpened` where it is worth its price: None for counts that do not hold the likelihood,
+    for randomised response, whose unbiased frequencies are as sharp, and for large domains."""
+    mechanisms = [part.tally.mechanism for part in evidence.parts]
+    enough = all(
+        part.reports is not None or isinstance(part.tally.mechanism, IndexMechanism)
+        for part in evidence.parts
+    )
+    direct = len(mechanisms) == 1 and isinstance(mechanisms[0], (BRR, GRR))
+    if direct or not enough or evidence.k > HELPFUL:
+        return None
+    return sharpened(evidence, maximise(evidence.sources))
+
+
+def sharpened(evidence: Evidence, maximum: Maximum) -> tuple[Floats, Floats] | None:
+    """Nearly unbiased frequencies with the least variance, and their variances.
+
+    None where the matrix would be too large, or where the reports do not determine it.
+    """
+    if evidence.k > LARGEST:
+        return None
+    try:
+        x, covariance = efficient(evidence.sources, maximum)
+    except InvalidArgument:
+        return None
+    return x, np.maximum(np.diag(covariance), 0.0)
