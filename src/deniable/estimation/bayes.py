@@ -71,12 +71,10 @@ class Posterior:
 
 @dataclass(frozen=True, eq=False)
 class _Fit:
-    """One fitted prior: how well it predicts, and what it says of each distinct value."""
+    """One fitted prior: how well it predicts, and the law of each distinct value under it."""
 
     score: float
     law: Floats
-    means: Floats
-    variances: Floats
 
 
 def bayes_estimate(evidence: Evidence) -> Decoded:
@@ -118,7 +116,7 @@ def posterior(x: Floats, a: Floats, b: Floats) -> Posterior:
     deviations = np.sqrt(np.maximum(law @ nodes**2 - means**2, 0.0))
     alone = _weighted_projection(x, variances)
     trust = 1 - min(1.0, ALONE / k)
-    learnt = _weighted_projection(means[rows], deviations[rows] ** 2)
+    learnt = _weighted_projection(means[rows], _looseness(means, deviations, variances, rows))
     return Posterior(
         frequencies=project(trust * learnt + (1 - trust) * alone),
         standard_errors=trust * deviations[rows] + (1 - trust) * np.sqrt(variances),
@@ -146,6 +144,20 @@ def _weighted_projection(x: Floats, variances: Floats) -> Floats:
     t = (np.cumsum(x[order]) - 1) / np.cumsum(weights[order])
     last = np.flatnonzero(x[order] / weights[order] > t)
     return project(np.maximum(x - t[last[-1] if last.size else 0] * weights, 0.0))
+
+
+def _looseness(
+    means: Floats, deviations: Floats, variances: Floats, rows: NDArray[np.intp]
+) -> Floats:
+    """How far each mean may move to make the sum 1: the row sums of the posterior covariance.
+
+    A value's own variance t^2, and what all values share because one prior made them: of a mean m
+    the prior made g = m (1 - t^2 / s^2), s^2 the variance of the reports alone. If the prior is
+    wrong in scale, all g are wrong together: the covariance of two values is g g'.
+    """
+    own = deviations[rows] ** 2
+    made = means[rows] * (1 - np.minimum(1.0, own / variances))
+    return np.asarray(own + made * made.sum())
 
 
 def _distinct(
@@ -222,8 +234,9 @@ def _fit(
     """Learn the weights of the columns; each value is then judged by what the others say.
 
     r_v proportional to (A prior + sum_{u != v} r_u) P_v, repeated, where P_v are the likelihoods
-    of the columns. All frequencies sum to 1: a factor exp(tilt f), tilt <= 0, holds back a prior
-    that is too heavy. (A positive one would let the noise make up a single huge value.)
+    of the columns. All frequencies sum to 1: while learning, a factor exp(tilt f), tilt <= 0,
+    holds back a prior that is too heavy. (A positive one would let the noise make up a single huge
+    value, and in the result it would pull at those that the reports know well.)
     """
     pseudo = total * prior
     tilt = _tilt(likelihood, copies, f, columns @ prior, 0.0)
@@ -239,12 +252,10 @@ def _fit(
             break
         tilt = new
     weights = _others(pseudo, copies, shares)
-    law = likelihood * (weights @ tilted.T)
+    law = likelihood * (weights @ columns.T)
     evidence = law.sum(axis=1)
-    score = copies @ np.log(evidence / (weights @ tilted.sum(axis=0)))
-    law /= evidence[:, None]
-    means = law @ f
-    return _Fit(float(score), law, means, law @ f**2 - means**2)
+    score = copies @ np.log(evidence / weights.sum(axis=1))
+    return _Fit(float(score), law / evidence[:, None])
 
 
 def _others(pseudo: Floats, copies: Floats, shares: Floats) -> Floats:

@@ -127,3 +127,37 @@ def speed_chart(rows: Sequence[Mapping[str, Any]], title: str) -> Any:
         .properties(title=title)
     )
     return chart
+
+
+def ratio_chart(rows: Sequence[Mapping[str, Any]], aim: float) -> Any:
+    """Heat maps of error ratios, one a study: blue is better than the best, red is worse.
+
+    Rows need ``panel``, ``population``, ``column`` and ``ratio``; those above ``aim`` are bold.
+    """
+    alt = altair()
+    panels = list(dict.fromkeys(row["panel"] for row in rows))
+    keys = ("population", "column", "ratio")
+    maps = [
+        _heat_map(
+            [{key: row[key] for key in keys} for row in rows if row["panel"] == panel], aim
+        ).properties(title=panel)
+        for panel in panels
+    ]
+    chart: Any = alt.vconcat(*maps).configure_title(anchor="start")
+    return chart
+
+
+def _heat_map(data: list[dict[str, Any]], aim: float) -> Any:
+    alt = altair()
+    base = alt.Chart(alt.Data(values=data)).encode(
+        x=alt.X("column:N", title=None, sort=None), y=alt.Y("population:N", title=None, sort=None)
+    )
+    colours = ["#2166ac", "#f7f7f7", "#b2182b"]
+    scale = alt.Scale(type="log", domain=[0.1, 1, 3], range=colours, clamp=True)
+    tiles = base.mark_rect().encode(color=alt.Color("ratio:Q", scale=scale, title="error / best"))
+    missed = alt.datum.ratio > aim
+    text = base.mark_text(fontSize=8).encode(
+        text=alt.Text("ratio:Q", format=".2f"),
+        color=alt.condition(missed, alt.value("black"), alt.value("#9ca3af")),
+    )
+    return alt.layer(tiles, text).properties(width=alt.Step(26), height=alt.Step(17))
