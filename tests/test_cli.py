@@ -8,6 +8,7 @@ import subprocess
 import sys
 import time
 
+import pyarrow.parquet as parquet
 import pytest
 
 import deniable
@@ -29,7 +30,7 @@ def run(*arguments, code=0, env=None, **options):
 def test_version_and_help():
     assert run("--version").stdout.strip() == f"deniable {deniable.__version__}"
     text = run("--help").stdout
-    for command in ("demo", "simulate", "mechanisms", "bench"):
+    for command in ("demo", "simulate", "estimate", "methods", "mechanisms", "bench"):
         assert command in text
 
 
@@ -71,7 +72,7 @@ def test_simulate_is_reproducible_and_draws(tmp_path):
 
 def test_demo_shows_tables_and_saves_charts(tmp_path):
     text = run("demo", "-n", "3000", "--charts", str(tmp_path / "charts")).stdout
-    assert "95% interval" in text
+    assert "95 % interval" in text
     assert "truth" in text
     files = sorted(path.name for path in (tmp_path / "charts").iterdir())
     assert files == ["question-1.html", "question-1.png", "question-2.html", "question-2.png"]
@@ -114,7 +115,7 @@ def test_the_table_of_mechanisms_takes_huge_domains():
         (("simulate", "-k", "1"), "'domain' must be"),
         (("simulate", "-e", "0"), "'epsilon' must be"),
         (("simulate", "-d", "odd", "-m", "grr"), "'distribution' must be one of"),
-        (("simulate", "--method", "odd", "-m", "grr"), "'method' must be one of"),
+        (("simulate", "--methods", "odd", "-m", "grr"), "'method' must be one of"),
         (("simulate", "-m", "grr", "--runs", "1", "-c", "x.pdf"), "'chart' must be"),
         (("simulate", "-m", "brr"), "2 answers for BRR"),
         (("mechanisms", "--format", "xml"), "xml"),
@@ -133,3 +134,69 @@ def test_help_is_quick():
     start = time.perf_counter()
     run("--help")
     assert time.perf_counter() - start < 5
+
+
+@pytest.fixture(scope="module")
+def files(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("collection")
+    answers = ["car"] * 300 + ["train"] * 150 + ["bus"] * 50
+    strong, weak = (deniable.OUE(["car", "train", "bus"], epsilon) for epsilon in (2.0, 0.5))
+    reports = strong.privatize(answers)
+    reports.to_parquet(folder / "reports.parquet")
+    bare = reports.to_arrow().replace_schema_metadata(None)
+    parquet.write_table(bare, folder / "bare.parquet")
+    (folder / "weak.tally").write_bytes(weak.tally(weak.privatize(answers)).to_bytes())
+    (folder / "spec.json").write_text(json.dumps(strong.to_spec()))
+    (folder / "list.json").write_text("[]")
+    return folder
+
+
+def test_estimate_from_reports(files, tmp_path):
+    spec = ("--mechanism", str(files / "spec.json"))
+    found = run("estimate", str(files / "bare.parquet"), *spec, "-c", str(tmp_path / "x.png"))
+    assert "bayes frequencies of 500 reports" in found.stdout
+    assert "posterior intervals about respondents" in found.stdout
+    assert (tmp_path / "x.png").stat().st_size > 1000
+    data = run("estimate", str(files / "reports.parquet"), "--method", "likelihood", "-f", "json")
+    read = json.loads(data.stdout)
+    assert read["certificate"] < 1e-8
+    assert sum(value["frequency"] for value in read["values"]) == pytest.approx(1)
+
+
+def test_estimate_combines_files(files):
+    both = [str(files / name) for name in ("reports.parquet", "weak.tally")]
+    found = run("estimate", *both, "--method", "unbiased", "--simultaneous", "-f", "json")
+    read = json.loads(found.stdout)
+    assert read["n"] == 1000
+    assert read["simultaneous"]
+    table = list(csv.DictReader(io.StringIO(run("estimate", *both, "-f", "csv").stdout)))
+    assert [row["value"] for row in table] == ["car", "train", "bus"]
+
+
+@pytest.mark.parametrize(
+    ("names", "options", "message"),
+    [
+        (["bare.parquet"], (), "'mechanism' must be given"),
+        (["missing.parquet"], (), "No such file"),
+        (["spec.json"], (), "is not a Parquet file"),
+        (["weak.tally"], ("-m", "spec.json"), "different mechanisms"),
+        (["weak.tally"], ("-m", "list.json"), "'mechanism' must be a JSON file with a spec"),
+        (["weak.tally"], ("--method", "likelihood"), "reports: the counts of OUE"),
+        (["weak.tally"], ("--errors", "magic"), "'errors' must be one of score"),
+        (["weak.tally"], ("--confidence", "95"), "'confidence' must be"),
+        (["weak.tally"], ("-c", "x.pdf"), "'chart' must be"),
+    ],
+)
+def test_estimate_refuses_clearly(files, names, options, message):
+    result = run("estimate", *names, *options, code=2, cwd=files)
+    assert message in result.stderr.replace("\n", " ")
+    assert "Traceback" not in result.stderr
+
+
+def test_methods_are_listed_and_simulated_together(tmp_path):
+    listed = {row["name"] for row in json.loads(run("methods", "-f", "json").stdout)}
+    command = ("simulate", "-m", "oue", "-m", "hr", "-n", "500", "--runs", "2", "--methods", "all")
+    chart = str(tmp_path / "methods.svg")
+    rows = json.loads(run(*command, "-f", "json", "-c", chart).stdout)
+    assert {row["method"] for row in rows} == listed - {"calibrate"}
+    assert {row["mechanism"] for row in rows} == {"oue", "hr"}

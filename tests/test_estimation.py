@@ -65,7 +65,7 @@ def test_views_for_people(estimate):
     console = Console(width=120, record=True, file=io.StringIO())
     console.print(estimate)
     text = console.export_text()
-    assert "95% interval" in text
+    assert "95 % interval" in text
     assert "yes" in text
     page = estimate._repr_html_()
     assert "&lt;b&gt;maybe" in page

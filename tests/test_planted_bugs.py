@@ -8,6 +8,9 @@ import pytest
 from deniable import conformance as laws
 from deniable import tally as tally_module
 from deniable.errors import InvalidArgument
+from deniable.estimation.decoded import Decoded
+from deniable.estimation.methods import Method
+from deniable.estimation.mle.likelihood import Maximum, maximise
 from deniable.mechanisms import GRR, OUE
 from deniable.mechanisms.base import CHUNK
 from deniable.privacy import Guarantee
@@ -227,3 +230,29 @@ def test_a_family_without_a_kernel_obeys_every_law_of_the_channel():
     for law in (laws.exact_epsilon, laws.fixed_coins, laws.exact_moments, laws.monoid):
         law(Plain)
     assert Plain(3, 1.0).guarantee.ratio < Fraction(272, 100)
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [lambda f: f, lambda f: f * np.nan, lambda f: np.maximum(f, 0)],
+    ids=["negative", "not a number", "sum"],
+)
+def test_a_decoder_that_breaks_its_word_is_caught(monkeypatch, wrong):
+    broken = Method(lambda evidence: Decoded(wrong(evidence.unbiased)), "none", "broken")
+    monkeypatch.setitem(laws.METHODS, "projected", broken)
+    with pytest.raises(laws.LawBroken):
+        laws.decoders(OUE)
+
+
+def test_a_maximum_that_is_none_is_caught(monkeypatch):
+    lazy = lambda parts: Maximum(np.full(16, 1 / 16), 0.0, 1, 0.0)  # noqa: E731
+    monkeypatch.setattr(laws, "maximise", lazy)
+    with pytest.raises(laws.LawBroken, match="is better by"):
+        laws.largest_likelihood(OUE)
+
+
+def test_a_solver_that_stops_early_is_caught(monkeypatch):
+    early = lambda parts: maximise(parts, most_passes=1)  # noqa: E731
+    monkeypatch.setattr(laws, "maximise", early)
+    with pytest.raises(laws.LawBroken, match="gap"):
+        laws.largest_likelihood(OUE)

@@ -105,13 +105,15 @@ def simulate(
     distribution: Annotated[
         str, typer.Option("--distribution", "-d", help="uniform, zipf, geometric, gaussian, spike.")
     ] = "zipf",
-    method: Annotated[str, typer.Option(help="unbiased, normalized or projected.")] = "unbiased",
+    methods: Annotated[
+        str, typer.Option("--methods", help="Names with commas between, or all.")
+    ] = "unbiased",
     runs: Annotated[int, typer.Option(min=1, help="Repetitions to average over.")] = 20,
     seed: Annotated[int | None, typer.Option(min=0, help="For a reproducible simulation.")] = None,
     layout: Layout = Format.table,
     chart: Chart = None,
 ) -> None:
-    """Simulate collections and show the error of each mechanism beside its prediction."""
+    """Simulate collections: the error of each mechanism and method, beside its prediction."""
     import numpy as np
 
     from deniable.studio.charts import error_chart
@@ -122,8 +124,8 @@ def simulate(
     chosen = _choose(mechanism, size, epsilon)
     rng = np.random.default_rng(seed)
     values = population(distribution, size, respondents, rng)
-    rows = _simulate_all(chosen, values, method, rng, runs)
-    title = f"k = {size}, epsilon = {epsilon:g}, n = {respondents:,}, {distribution}, {method}"
+    rows = _simulate_all(chosen, values, _methods(methods), rng, runs)
+    title = f"k = {size}, epsilon = {epsilon:g}, n = {respondents:,}, {distribution}"
     show(rows, layout, f"{title}, {runs} runs")
     _save_charts(chart, lambda: error_chart(rows, title))
 
@@ -136,8 +138,20 @@ def _choose(names: list[str] | None, size: int, epsilon: float) -> list[Any]:
     return [build(name, size, epsilon) for name in names or every]
 
 
+def _methods(names: str) -> list[str]:
+    """The methods of a list with commas; calibrate needs a prior and is not one of all."""
+    from deniable.estimation.methods import METHODS, find_method
+
+    if names == "all":
+        return [name for name in METHODS if name != "calibrate"]
+    chosen = [name.strip() for name in names.split(",")]
+    for name in chosen:
+        find_method(name)
+    return chosen
+
+
 def _simulate_all(
-    chosen: list[Any], values: Any, method: str, rng: Generator, runs: int
+    chosen: list[Any], values: Any, methods: list[str], rng: Generator, runs: int
 ) -> list[dict[str, Any]]:
     from rich.console import Console
     from rich.progress import track
@@ -146,11 +160,11 @@ def _simulate_all(
 
     console = Console(stderr=True)
     quiet = not console.is_terminal
-    rows = []
+    rows: list[dict[str, Any]] = []
     for one in chosen:
-        steps = studio.runs(one, values, method, rng, runs)
+        steps = studio.runs(one, values, methods, rng, runs)
         shown = track(steps, one.name, total=runs, console=console, transient=True, disable=quiet)
-        rows.append(studio.summary(one, values, list(shown)))
+        rows += studio.summary(one, values, list(shown))
     return rows
 
 
@@ -172,6 +186,70 @@ def _save_charts(paths: list[Path] | None, make: Any) -> None:
     chart = make()
     for path in paths:
         typer.echo(f"chart: {save(chart, path)}", err=True)
+
+
+@app.command()
+def estimate(
+    files: Annotated[list[Path], typer.Argument(help="Reports (Parquet) or tallies; combined.")],
+    mechanism: Annotated[
+        Path | None,
+        typer.Option("--mechanism", "-m", help="Spec (JSON) of the reports, if not in the file."),
+    ] = None,
+    method: Annotated[
+        str | None, typer.Option("--method", help="See `deniable methods`. Default: bayes.")
+    ] = None,
+    confidence: Annotated[float, typer.Option(help="Level of the intervals.")] = 0.95,
+    errors: Annotated[
+        str | None, typer.Option(help="score, exact or bootstrap. Default: the method's best.")
+    ] = None,
+    population: Annotated[
+        str, typer.Option(help="respondents, or everyone they are a sample of.")
+    ] = "respondents",
+    simultaneous: Annotated[
+        bool, typer.Option("--simultaneous", help="Intervals that hold for all values together.")
+    ] = False,
+    layout: Layout = Format.table,
+    chart: Chart = None,
+) -> None:
+    """Estimate frequencies with intervals from files of reports or tallies."""
+    from rich.console import Console
+
+    from deniable.estimation import combine
+    from deniable.studio.files import read_sources
+
+    _check_charts(chart)
+    found = combine(
+        read_sources(files, mechanism),
+        method,
+        confidence=confidence,
+        errors=errors,
+        population=population,
+        simultaneous=simultaneous,
+    )
+    if layout is Format.table:
+        Console().print(found.table())
+    else:
+        print(found.to_json() if layout is Format.json else found.to_csv().rstrip("\n"))
+    _save_charts(chart, found.plot)
+
+
+@app.command()
+def methods(layout: Layout = Format.table) -> None:
+    """List the methods of estimation: source, what each does, and its options."""
+    from deniable.estimation.methods import METHODS
+    from deniable.studio.tables import show
+
+    rows = [
+        {
+            "name": name,
+            "source": method.paper,
+            "about": method.about,
+            "distribution": "yes" if method.feasible else "no",
+            "options": ", ".join(method.options),
+        }
+        for name, method in METHODS.items()
+    ]
+    show(rows, layout, "distribution: never negative, sums to 1")
 
 
 @app.command()

@@ -1,9 +1,10 @@
 """The laws that every mechanism obeys, as functions that raise when one is broken.
 
 ``for law in LAWS: law(MyMechanism)`` judges a family by running its code: the exact channel on
-small domains, the bulk path against it, the statistics, the tally, and what is done with bad input.
-The test suite runs all laws on every registered family, and plants bugs to show that each law can
-fail. Needs SciPy and PyArrow (``pip install 'deniable[dev]'``).
+small domains, the bulk path against it, the statistics, the tally, what is done with bad input, and
+what every method of estimation makes of its reports. The test suite runs all laws on every
+registered family, and plants bugs to show that each law can fail. Needs PyArrow (``pip install
+'deniable[dev]'``).
 
 A statistical law has a fixed seed and computes how probable a result at least as extreme is if the
 family is right; it fails below FALSE_ALARM.
@@ -23,6 +24,8 @@ from numpy.typing import NDArray
 
 from deniable.domain import Domain
 from deniable.errors import CorruptData, InvalidArgument, MismatchError
+from deniable.estimation import METHODS, combine
+from deniable.estimation.mle.likelihood import loglikelihood, maximise
 from deniable.mechanisms import Mechanism, from_spec
 from deniable.mechanisms.base import CHUNK
 from deniable.privacy import Channel, exp_below
@@ -43,6 +46,8 @@ FALSE_ALARM = 1e-9
 EPSILONS = (0.5, 1.0, 3.0)
 #: Likelihood ratios may fall this far short of what is declared or allowed, relatively.
 SLACK = 1e-9
+#: The log-likelihood of a report may be so far from its maximum.
+CERTIFIED = 1e-8
 
 
 class LawBroken(AssertionError):
@@ -398,6 +403,43 @@ def reproducible(family: Family) -> None:
     check(len(few) == 1, "reproducible", m, "coins repeat in small jobs")
 
 
+def decoders(family: Family) -> None:
+    """Every method gives finite numbers with errors, and a distribution where it claims to."""
+    for m in large(family):
+        reports = _skewed(m)
+        for name, method in METHODS.items():
+            e, again = (combine([reports], name) for _ in range(2))
+            law, f = f"decoders: {name}", e.frequencies
+            low, high = e.intervals.T
+            finite = all(np.isfinite(x).all() for x in (f, e.standard_errors, low, high))
+            check(not finite, law, m, "not finite")
+            check(np.any(e.standard_errors < 0), law, m, "a negative standard error")
+            check(np.any((low > f) | (f > high)), law, m, "an interval without its estimate")
+            feasible = f.min() >= 0 and abs(f.sum() - 1) < 1e-9
+            check(method.feasible and not feasible, law, m, f"{f.min()}, sum {f.sum()}")
+            same = _same(f, again.frequencies) and _same(e.intervals, again.intervals)
+            check(not same, law, m, "two answers to one question")
+
+
+def largest_likelihood(family: Family) -> None:
+    """No method finds frequencies that are more likely than the maximum, which is certified."""
+    for m in large(family):
+        reports = _skewed(m)
+        best = maximise([reports])
+        check(best.certificate > CERTIFIED, "largest_likelihood", m, f"gap {best.certificate:.1e}")
+        for name, method in METHODS.items():
+            if method.feasible:
+                f = combine([reports], name).frequencies
+                gap = loglikelihood([reports], f) - best.loglikelihood
+                check(gap > CERTIFIED, "largest_likelihood", m, f"{name} is better by {gap:.1e}")
+
+
+def _skewed(m: Mechanism) -> Reports:
+    k = m.domain.size
+    values = np.minimum(np.arange(2_000) % (k + 7), np.arange(2_000) % k // 2)
+    return m.privatize(values, np.random.default_rng(12))
+
+
 def _same(a: NDArray[Any], b: NDArray[Any]) -> bool:
     return a.tobytes() == b.tobytes()
 
@@ -417,4 +459,6 @@ LAWS: tuple[Law, ...] = (
     columns,
     bad_input,
     reproducible,
+    decoders,
+    largest_likelihood,
 )

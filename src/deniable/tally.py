@@ -18,7 +18,7 @@ from deniable.reports import Reports, parse_json, require_same
 if TYPE_CHECKING:
     from deniable.estimation import Estimate
 
-_MAGIC = b"DNTALLY"
+MAGIC = b"DNTALLY"
 _VERSION = 1
 _PREFIX = struct.Struct("<7sBI")
 _DIGEST_BYTES = 16
@@ -89,7 +89,7 @@ class Tally:
             },
             separators=(",", ":"),
         ).encode()
-        prefix = _PREFIX.pack(_MAGIC, _VERSION, len(header))
+        prefix = _PREFIX.pack(MAGIC, _VERSION, len(header))
         body = prefix + header + self.counts.astype("<i8").tobytes()
         return body + _digest(body)
 
@@ -132,7 +132,7 @@ def _open(data: bytes) -> tuple[dict[str, Any], NDArray[np.int64]]:
     if not isinstance(data, (bytes, bytearray, memoryview)):
         raise InvalidArgument("data", data, "bytes")
     data = bytes(data)
-    if len(data) < _PREFIX.size + _DIGEST_BYTES or not data.startswith(_MAGIC):
+    if len(data) < _PREFIX.size + _DIGEST_BYTES or not data.startswith(MAGIC):
         raise CorruptData(f"these {len(data)} bytes are not a tally")
     _, version, length = _PREFIX.unpack_from(data)
     if version != _VERSION:

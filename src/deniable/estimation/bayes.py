@@ -35,6 +35,8 @@ NODES, REACH = 3.0, 6.0
 FINE, MANY = 1 / 32, 4096
 #: The prior says this much of 2 values: of k, 2/k of the estimate is left to the reports alone.
 ALONE = 2.0
+#: Up to so many values that matters.
+SMALL = 16
 _OUTER, _INNER = 6, 8
 _SMALLEST = 1e-300
 
@@ -92,8 +94,11 @@ def bayes_estimate(evidence: Evidence) -> Decoded:
     def own(confidence: float, sampling: bool) -> Uncertainty:
         # f (1 - f) / n of a sample is at most f / n, which keeps the variance a line.
         law = posterior(x, a, b + 1 / evidence.n) if sampling else found
-        alone = analytic(evidence, confidence, sampling).intervals
-        return Uncertainty("posterior", law.standard_errors, law.intervals(confidence, alone))
+        # Where they hardly weigh, intervals of the reports alone need not be exact.
+        alone = analytic(evidence, confidence, sampling, None if x.size <= SMALL else "score")
+        return Uncertainty(
+            "posterior", law.standard_errors, law.intervals(confidence, alone.intervals)
+        )
 
     return Decoded(found.frequencies, own)
 

@@ -93,7 +93,8 @@ class Estimate:
     def interval_words(self) -> str:
         """What the intervals are, in words."""
         together = "simultaneous " if self.simultaneous else ""
-        return f"{self.confidence:.4g} {self.errors} {together}intervals, {self.population}"
+        level = f"{100 * self.confidence:.6g} %"
+        return f"{level} {together}{self.errors} intervals about {self.population}"
 
     def to_pandas(self) -> pd.DataFrame:
         return pandas().DataFrame(self.columns())

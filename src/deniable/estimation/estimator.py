@@ -101,12 +101,12 @@ def _uncertainty(
 
 
 def _holding(f: Floats, intervals: Floats, name: str) -> Floats:
-    """Intervals that hold the estimate (more room never costs coverage), and lie within 0..1.
+    """Intervals cut to 0..1 (but for the unbiased frequencies) that hold the estimate.
 
-    Unbiased frequencies may lie beyond 0 and 1, and so may their intervals.
+    The truth is in 0..1, and more room for an estimate beyond never costs coverage.
     """
-    held = np.stack([np.minimum(intervals[:, 0], f), np.maximum(intervals[:, 1], f)], axis=1)
-    return held if name == "unbiased" else np.asarray(np.clip(held, 0.0, 1.0))
+    low, high = (intervals if name == "unbiased" else np.clip(intervals, 0.0, 1.0)).T
+    return np.stack([np.minimum(low, f), np.maximum(high, f)], axis=1)
 
 
 def _bootstrapped(

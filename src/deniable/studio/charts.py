@@ -64,20 +64,21 @@ def _subtitle(estimate: Estimate, with_truth: bool) -> str:
 
 
 def error_chart(rows: Sequence[Mapping[str, Any]], title: str) -> Any:
-    """Simulated against predicted root mean squared error of several mechanisms."""
+    """Simulated against predicted root mean squared error; a panel a method, if there are more."""
     alt = altair()
-    base = alt.Chart(alt.Data(values=list(rows))).encode(
-        y=alt.Y("mechanism:N", sort="x", title=None)
-    )
+    methods = list(dict.fromkeys(row["method"] for row in rows))
+    by = "mechanism" if len({row["mechanism"] for row in rows}) > 1 else "method"
+    base = alt.Chart(alt.Data(values=list(rows))).encode(y=alt.Y(f"{by}:N", sort="x", title=None))
     bars = base.mark_bar(color=BAR, height=14).encode(
         x=alt.X("rmse:Q", title="root mean squared error of a frequency")
     )
     ticks = base.mark_tick(color=TRUTH, thickness=2.5, height=18).encode(x="predicted:Q")
-    heading = alt.TitleParams(
-        title, subtitle="bar: simulated; tick: the unbiased estimate's formula", anchor="start"
-    )
-    chart: Any = alt.layer(bars, ticks).properties(width=520, title=heading)
-    return chart
+    chart: Any = alt.layer(bars, ticks).properties(width=520)
+    if by == "mechanism" and len(methods) > 1:
+        panels = alt.Row("method:N", title=None, sort=methods)
+        chart = chart.facet(row=panels).resolve_scale(y="independent")
+    words = "bar: simulated; tick: the unbiased estimate's formula"
+    return chart.properties(title=alt.TitleParams(title, subtitle=words, anchor="start"))
 
 
 class _InsideScript(json.JSONEncoder):

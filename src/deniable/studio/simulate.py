@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from deniable.errors import InvalidArgument
+from deniable.estimation import Estimate, combine, metrics
 from deniable.mechanisms import Mechanism
 
 #: Shapes of a population of k values; each is normalised.
@@ -36,37 +37,48 @@ def population(distribution: str, k: int, n: int, rng: np.random.Generator) -> N
 def runs(
     mechanism: Mechanism,
     values: NDArray[np.uint32],
-    method: str | None,
+    methods: Sequence[str],
     rng: np.random.Generator,
     count: int,
-) -> Iterator[dict[str, float]]:
-    """Collect the same answers ``count`` times; the errors of each collection."""
+) -> Iterator[dict[str, dict[str, float]]]:
+    """Collect the same answers ``count`` times; the errors of each method on each collection."""
     truth = np.bincount(values, minlength=mechanism.domain.size) / len(values)
     for _ in range(count):
-        estimate = mechanism.estimate(mechanism.privatize(values, rng), method)
-        error = estimate.frequencies - truth
-        low, high = estimate.intervals.T
-        yield {
-            "mse": float(np.mean(error**2)),
-            "mae": float(np.mean(np.abs(error))),
-            "worst": float(np.max(np.abs(error))),
-            "coverage": float(np.mean((low <= truth) & (truth <= high))),
-        }
+        reports = mechanism.privatize(values, rng)
+        yield {name: _errors(combine([reports], name), truth) for name in methods}
+
+
+def _errors(estimate: Estimate, truth: NDArray[np.float64]) -> dict[str, float]:
+    low, high = estimate.intervals.T
+    return {
+        "mse": metrics.mse(truth, estimate.frequencies),
+        "mae": metrics.mae(truth, estimate.frequencies),
+        "worst": metrics.l_infinity(truth, estimate.frequencies),
+        "coverage": float(np.mean((low <= truth) & (truth <= high))),
+    }
 
 
 def summary(
-    mechanism: Mechanism, values: NDArray[np.uint32], errors: list[dict[str, float]]
-) -> dict[str, Any]:
-    """The row of one mechanism: average errors beside what the variance formula predicts."""
+    mechanism: Mechanism,
+    values: NDArray[np.uint32],
+    errors: Sequence[dict[str, dict[str, float]]],
+) -> list[dict[str, Any]]:
+    """A row for each method: average errors beside the variance formula of unbiased frequencies."""
     truth = np.bincount(values, minlength=mechanism.domain.size) / len(values)
-    mean = {key: float(np.mean([run[key] for run in errors])) for key in errors[0]}
     predicted = float(np.mean(mechanism.variance(len(values), truth)))
-    return {
-        "mechanism": mechanism.name,
-        "bits": mechanism.bits_per_report,
-        "rmse": mean["mse"] ** 0.5,
-        "predicted": predicted**0.5,
-        "mae": mean["mae"],
-        "worst": mean["worst"],
-        "coverage": mean["coverage"],
-    }
+    rows = []
+    for name in errors[0]:
+        mean = {key: float(np.mean([run[name][key] for run in errors])) for key in errors[0][name]}
+        rows.append(
+            {
+                "mechanism": mechanism.name,
+                "method": name,
+                "bits": mechanism.bits_per_report,
+                "rmse": mean["mse"] ** 0.5,
+                "predicted": predicted**0.5,
+                "mae": mean["mae"],
+                "worst": mean["worst"],
+                "coverage": mean["coverage"],
+            }
+        )
+    return rows

@@ -88,14 +88,15 @@ def estimate_table(estimate: Estimate, truth: NDArray[np.float64] | None = None)
             "value": str(estimate.labels[i]),
             "frequency": f"{estimate.frequencies[i]:.4f}",
             "s.e.": f"{estimate.standard_errors[i]:.4f}",
-            f"{estimate.confidence:.0%} interval": f"{low:7.4f} .. {high:.4f}",
+            f"{100 * estimate.confidence:.6g} % interval": f"{low:7.4f} .. {high:.4f}",
         }
         if truth is not None:
             row["truth"] = f"{truth[i]:.4f}"
         marked = None if truth is None else float(truth[i]) / top
         rows.append({**row, "": _bar(float(estimate.frequencies[i]) / top, marked)})
     k = len(estimate.labels)
-    caption = f"the {len(rows)} most frequent of {k} values" if len(rows) < k else ""
+    cut = f"; the {len(rows)} most frequent of {k} values" if len(rows) < k else ""
+    caption = estimate.interval_words + cut
     table = rich_table(rows, str(estimate), caption)
     for column in table.columns[1:]:
         column.justify, column.no_wrap = "right", True

@@ -64,14 +64,18 @@ def maximise(
         raise InvalidArgument("tolerance", tolerance, "a number that is not negative")
     require_int("most_passes", most_passes, 1, 1 << 31)
     objective, counted = _open(parts, threads, require_int("memory", memory, 0, 1 << 62))
-    given = counted.unbiased if start is None else as_floats("start", start)
-    if given.shape != (objective.size,) or not np.all(np.isfinite(given)):
-        raise InvalidArgument("start", start, f"{objective.size} frequencies")
-    first = project(given)
+    given = counted.unbiased if start is None else start
+    first = project(_frequencies("start", given, objective.size))
     if len(objective.parts) == 1 and isinstance(objective.parts[0].mechanism, (BRR, GRR)):
         first = pooled_supports([part.supports for part in counted.parts if part.supports])
     point = solve(objective, first, tolerance, most_passes)
     return Maximum(point.f, point.certificate, objective.passes, point.value)
+
+
+def loglikelihood(parts: Sequence[Reports | Tally], f: ArrayLike) -> float:
+    """The log-likelihood of a report on average at f, up to the constant of `maximise`."""
+    objective, _ = _open(parts, None, 0)
+    return objective.at(_frequencies("f", f, objective.size)).value
 
 
 def solve(objective: Objective, start: Floats, tolerance: float, most_passes: int) -> Point:
@@ -92,9 +96,7 @@ def information(parts: Sequence[Reports | Tally], f: ArrayLike, *, sample: int =
     w_iv is 1 + (rho - 1) [v in S_i]. At most ``sample`` reports of each part are read.
     """
     objective, _ = _open(parts, None, 0)
-    frequencies = as_floats("f", f)
-    if frequencies.shape != (objective.size,):
-        raise InvalidArgument("f", f, f"{objective.size} frequencies")
+    frequencies = _frequencies("f", f, objective.size)
     return objective.information(frequencies, require_int("sample", sample, 1, 1 << 62))
 
 
@@ -114,6 +116,13 @@ def efficient(
     inverse = _plane_inverse(matrix)
     step = inverse @ objective.at(f).gradient
     return f + step, (inverse - np.diag(f) + np.outer(f, f)) / objective.n
+
+
+def _frequencies(name: str, f: ArrayLike, size: int) -> Floats:
+    given = as_floats(name, f)
+    if given.shape != (size,) or not np.all(np.isfinite(given)):
+        raise InvalidArgument(name, f, f"{size} frequencies")
+    return given
 
 
 def _plane_inverse(matrix: Floats) -> Floats:

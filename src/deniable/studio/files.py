@@ -1,0 +1,33 @@
+"""Files with reports or tallies, as the command line gets them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from deniable.errors import InvalidArgument
+from deniable.mechanisms import Mechanism, from_spec
+from deniable.reports import Reports, parse_json
+from deniable.tally import MAGIC, Tally
+
+
+def read_sources(files: Sequence[Path], spec: Path | None) -> list[Tally | Reports]:
+    """Each file as a tally or as reports; ``spec`` names the mechanism that they must have."""
+    mechanism = None if spec is None else read_mechanism(spec)
+    return [_read(file, mechanism) for file in files]
+
+
+def read_mechanism(file: Path) -> Mechanism:
+    """The mechanism of a JSON file with its spec."""
+    spec = parse_json(file.read_bytes())
+    if not isinstance(spec, dict):
+        raise InvalidArgument("mechanism", str(file), "a JSON file with a spec (an object)")
+    return from_spec(spec)
+
+
+def _read(file: Path, mechanism: Mechanism | None) -> Tally | Reports:
+    with file.open("rb") as opened:
+        start = opened.read(len(MAGIC))
+    if start == MAGIC:
+        return Tally.from_bytes(file.read_bytes(), mechanism)
+    return Reports.from_parquet(file, mechanism)
