@@ -256,3 +256,17 @@ def test_a_solver_that_stops_early_is_caught(monkeypatch):
     monkeypatch.setattr(laws, "maximise", early)
     with pytest.raises(laws.LawBroken, match="gap"):
         laws.largest_likelihood(OUE)
+
+
+class NotTwoValued(OUE):
+    """Sends the first bit without noise one time in two: a third likelihood."""
+
+    def report(self, value, coins):
+        row = bytearray(super().report(value, coins))
+        row[0] = row[0] & ~1 | (coins.below(1 << 63) & 1)
+        return bytes(row)
+
+
+def test_a_family_with_more_than_two_likelihoods_is_caught():
+    with pytest.raises(laws.LawBroken):
+        laws.two_likelihoods(NotTwoValued)

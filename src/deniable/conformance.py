@@ -25,6 +25,7 @@ from numpy.typing import NDArray
 from deniable.domain import Domain
 from deniable.errors import CorruptData, InvalidArgument, MismatchError
 from deniable.estimation import METHODS, combine
+from deniable.estimation.methods import Method
 from deniable.estimation.mle.likelihood import loglikelihood, maximise
 from deniable.mechanisms import Mechanism, from_spec
 from deniable.mechanisms.base import CHUNK
@@ -152,6 +153,22 @@ def exact_moments(family: Family) -> None:
 
 def _differ(a: NDArray[Any], b: NDArray[Any]) -> bool:
     return not np.allclose(a, b, rtol=1e-9, atol=1e-9)
+
+
+def two_likelihoods(family: Family) -> None:
+    """If a family says so: a report is `guarantee.ratio` times as likely under what it supports."""
+    for m in small(family) if family.two_valued else ():
+        channel, rho = m.channel(), float(m.guarantee.ratio)
+        law = np.array(channel.matrix, dtype=np.float64).T
+        low, high = law.min(axis=1), law.max(axis=1)
+        ratios = high / low
+        wrong = _differ(ratios[ratios > 1 + SLACK], np.array(rho))
+        check(wrong, "two_likelihoods", m, f"ratios {ratios}, stated {rho}")
+        for probabilities, output in zip(law, channel.outputs, strict=True):
+            counts = m.supports(m.count(m.pack([output])), 1)
+            known = counts is not None and probabilities.min() < probabilities.max()
+            other = known and np.any((counts == 1) != (probabilities > probabilities.mean()))
+            check(other, "two_likelihoods", m, f"report {output!r} supports other values")
 
 
 def bulk_channel(family: Family) -> None:
@@ -407,7 +424,7 @@ def decoders(family: Family) -> None:
     """Every method gives finite numbers with errors, and a distribution where it claims to."""
     for m in large(family):
         reports = _skewed(m)
-        for name, method in METHODS.items():
+        for name, method in _methods(family):
             e, again = (combine([reports], name) for _ in range(2))
             law, f = f"decoders: {name}", e.frequencies
             low, high = e.intervals.T
@@ -423,15 +440,20 @@ def decoders(family: Family) -> None:
 
 def largest_likelihood(family: Family) -> None:
     """No method finds frequencies that are more likely than the maximum, which is certified."""
-    for m in large(family):
+    for m in large(family) if family.two_valued else ():
         reports = _skewed(m)
         best = maximise([reports])
         check(best.certificate > CERTIFIED, "largest_likelihood", m, f"gap {best.certificate:.1e}")
-        for name, method in METHODS.items():
+        for name, method in _methods(family):
             if method.feasible:
                 f = combine([reports], name).frequencies
                 gap = loglikelihood([reports], f) - best.loglikelihood
                 check(gap > CERTIFIED, "largest_likelihood", m, f"{name} is better by {gap:.1e}")
+
+
+def _methods(family: Family) -> list[tuple[str, Method]]:
+    """All methods, but the exact likelihood only of families that have a known one."""
+    return [item for item in METHODS.items() if family.two_valued or item[0] != "likelihood"]
 
 
 def _skewed(m: Mechanism) -> Reports:
@@ -449,6 +471,7 @@ LAWS: tuple[Law, ...] = (
     fixed_coins,
     exact_coins,
     exact_moments,
+    two_likelihoods,
     bulk_channel,
     bulk_supports,
     simulated_errors,

@@ -65,6 +65,9 @@ class Mechanism(ABC):
     thresholds: ClassVar[tuple[str, ...]] = ()
     #: The only number of answers that the family allows, if there is one.
     only_size: ClassVar[int | None] = None
+    #: Whether a report is `guarantee.ratio` times as likely under each value that it supports as
+    #: under each other: then the exact likelihood of reports is known.
+    two_valued: ClassVar[bool] = False
     #: Design integers that make the channel enumerable, where a small domain alone does not.
     small_design: ClassVar[dict[str, int]] = {}
 

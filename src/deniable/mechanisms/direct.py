@@ -33,6 +33,7 @@ class BRR(IndexMechanism):
     good_for = "a yes/no question: optimal, one bit"
     only_size = 2
     thresholds = ("keep",)
+    two_valued = True
     keep: int
 
     def __init__(self, domain: DomainLike, epsilon: float, *, keep: int | None = None) -> None:
@@ -85,6 +86,7 @@ class GRR(IndexMechanism):
     paper = "Kairouz et al. 2016"
     good_for = "few values (k < 3 e^eps + 2): the smallest report"
     thresholds = ("keep",)
+    two_valued = True
     keep: int
 
     def __init__(self, domain: DomainLike, epsilon: float, *, keep: int | None = None) -> None:

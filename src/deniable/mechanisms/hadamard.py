@@ -41,6 +41,7 @@ class HR(IndexMechanism):
     good_for = "huge domains: report and decoding cost only log k"
     design = ("block", "seed")
     thresholds = ("keep",)
+    two_valued = True
     block: int
     seed: int
     keep: int

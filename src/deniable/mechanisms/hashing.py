@@ -39,6 +39,7 @@ class LocalHashing(Mechanism):
     design = ("g", "modulus")
     thresholds = ("keep",)
     small_design = {"modulus": 5}
+    two_valued = True
     g: int
     modulus: int
     keep: int

@@ -35,6 +35,7 @@ class SS(PackedMechanism):
     good_for = "lowest variance of all for middling k"
     design = ("omega",)
     thresholds = ("keep",)
+    two_valued = True
     omega: int
     keep: int
 

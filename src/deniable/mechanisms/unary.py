@@ -33,6 +33,7 @@ class UnaryEncoding(PackedMechanism):
     """
 
     thresholds = ("one", "zero")
+    two_valued = True
     one: int
     zero: int
 

@@ -8,11 +8,12 @@ from numpy.typing import NDArray
 from deniable.errors import InvalidArgument
 from deniable.estimation.analytic import analytic
 from deniable.estimation.decoded import Decoded, Uncertainty
-from deniable.estimation.evidence import Evidence
+from deniable.estimation.evidence import Evidence, Part
 from deniable.estimation.intervals import two_sided_z
 from deniable.estimation.mle.likelihood import Maximum, efficient, maximise
-from deniable.mechanisms import BRR, GRR
-from deniable.mechanisms.index import IndexMechanism
+from deniable.mechanisms import BRR, GRR, HR
+from deniable.mechanisms.hashing import LocalHashing
+from deniable.mechanisms.packed import PackedMechanism
 
 Floats = NDArray[np.float64]
 
@@ -41,14 +42,17 @@ def sharper(evidence: Evidence) -> tuple[Floats, Floats] | None:
     """`sharpened` where it is worth its price: None for counts that do not hold the likelihood,
     for randomised response, whose unbiased frequencies are as sharp, and for large domains."""
     mechanisms = [part.tally.mechanism for part in evidence.parts]
-    enough = all(
-        part.reports is not None or isinstance(part.tally.mechanism, IndexMechanism)
-        for part in evidence.parts
-    )
     direct = len(mechanisms) == 1 and isinstance(mechanisms[0], (BRR, GRR))
-    if direct or not enough or evidence.k > HELPFUL:
+    if direct or evidence.k > HELPFUL or not all(map(_holds_likelihood, evidence.parts)):
         return None
     return sharpened(evidence, maximise(evidence.sources))
+
+
+def _holds_likelihood(part: Part) -> bool:
+    mechanism = part.tally.mechanism
+    held = isinstance(mechanism, (BRR, GRR, HR))
+    read = part.reports is not None and isinstance(mechanism, (PackedMechanism, LocalHashing))
+    return mechanism.two_valued and (held or read)
 
 
 def sharpened(evidence: Evidence, maximum: Maximum) -> tuple[Floats, Floats] | None:

@@ -47,6 +47,8 @@ class Part(ABC):
     """``n`` reports of one mechanism, with ``gain`` = rho - 1."""
 
     def __init__(self, mechanism: Mechanism, n: int) -> None:
+        if not mechanism.two_valued:
+            raise unknown_family(mechanism)
         self.mechanism = mechanism
         self.n = n
         self.gain = float(mechanism.guarantee.ratio - 1)
