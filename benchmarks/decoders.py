@@ -139,7 +139,9 @@ def measure(job: tuple[Cell, Path | None]) -> dict[str, Any]:
     for _ in range(cell.runs):
         source = collect(m, people, rng, cell.reports)
         for name in methods:
-            estimate = dn.combine([source], name, errors=None if name == "bayes" else "score")
+            estimate = dn.combine(
+                [source], name, errors="posterior" if name == "bayes" else "score"
+            )
             errors[name].append(float(np.mean((estimate.frequencies - truth) ** 2)))
             if name == "bayes":
                 low, high = estimate.intervals.T

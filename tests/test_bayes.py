@@ -87,6 +87,27 @@ def test_reports_sharpen_the_counts():
     assert errors["counts"] < 0.8 * errors["projected"]
 
 
+@pytest.mark.parametrize("epsilon", [4.0, 6.0, 8.0])
+def test_few_reports_of_a_large_epsilon_are_not_oversharpened(epsilon):
+    """There the likelihood is not quadratic, and its one-step estimate is far off."""
+    m, truth = dn.SUE(50, epsilon), np.where(np.arange(50) < 5, 0.2, 0.0)
+    rng, errors = np.random.default_rng(7), {"bayes": 0.0, "projected": 0.0}
+    for _ in range(10):
+        reports = m.privatize(np.repeat(np.arange(5), 400), rng)
+        for name in errors:
+            f = m.estimate(reports, name).frequencies
+            errors[name] += float(((f - truth) ** 2).sum())
+    assert errors["bayes"] < errors["projected"]
+
+
+@pytest.mark.parametrize(("k", "epsilon", "n"), [(40, 30.0, 5), (3, 20.0, 100), (100, 8.0, 10**6)])
+def test_noise_that_is_next_to_nothing_is_affordable(k, epsilon, n):
+    m = dn.GRR(k, epsilon)
+    people = np.bincount(np.arange(n) % k, minlength=k)
+    e = simulated(m, people, np.random.default_rng(1)).estimate()
+    assert e.frequencies == pytest.approx(people / n, abs=1e-2)
+
+
 @pytest.mark.parametrize("size", [200_000])
 def test_large_domains_are_affordable(size):
     m = dn.HR(size, 2.0)
@@ -118,7 +139,9 @@ def test_posterior_intervals_cover_on_average_over_the_values(population, name, 
     truth, rng, hits = people / n, np.random.default_rng(6), 0
     for run in range(runs):
         m = dn.mechanism(name, 64, (0.5, 1.0, 2.0, 4.0)[run % 4])
-        low, high = simulated(m, people, rng).estimate(confidence=level).intervals.T
+        low, high = (
+            simulated(m, people, rng).estimate(confidence=level, errors="posterior").intervals.T
+        )
         value = rng.integers(64)
         hits += bool(low[value] <= truth[value] <= high[value])
     assert binom.cdf(hits, runs, level - 0.03) > 1e-7, hits / runs

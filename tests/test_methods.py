@@ -27,19 +27,18 @@ def test_the_default_is_bayes_and_says_what_it_is(tally):
     e = tally.estimate()
     assert (e.method, e.errors, e.population, e.simultaneous) == (
         "bayes",
-        "posterior",
+        "score",
         "respondents",
         False,
     )
-    assert e.about["errors"] == "posterior"
-    assert "95 % posterior intervals about respondents" in e.table().caption.plain
+    assert e.about["errors"] == "score"
+    assert "95 % score intervals about respondents" in e.table().caption.plain
 
 
 @pytest.mark.parametrize("name", METHODS)
 def test_every_method_has_errors_of_a_stated_kind(reports, name):
     e = reports.mechanism.estimate(reports, name)
-    own = {"bayes": "posterior", "likelihood": "information"}
-    assert e.errors == own.get(name, "score")
+    assert e.errors == ("information" if name == "likelihood" else "score")
     assert (e.certificate is not None) == (name == "likelihood")
 
 
@@ -51,7 +50,16 @@ def test_errors_can_be_chosen(tally, errors):
     assert np.all(e.intervals[:, 1] >= e.frequencies)
 
 
-@pytest.mark.parametrize("errors", ["score", "exact", None])
+def test_the_posterior_belongs_to_bayes(tally):
+    narrow, wide = (tally.estimate(errors=errors) for errors in ("posterior", "score"))
+    assert narrow.errors == "posterior"
+    assert narrow.standard_errors.sum() < wide.standard_errors.sum()
+    for name, errors in (("projected", "posterior"), ("bayes", "information")):
+        with pytest.raises(InvalidArgument, match="'errors' must be used with the method"):
+            tally.estimate(name, errors=errors)
+
+
+@pytest.mark.parametrize("errors", ["score", "exact", "posterior"])
 def test_everyone_is_harder_to_know_than_the_respondents(tally, errors):
     ours = tally.estimate(errors=errors)
     all_people = tally.estimate(errors=errors, population="everyone")
@@ -101,9 +109,12 @@ def test_calibrate_takes_a_prior(tally):
 @pytest.mark.parametrize(
     ("choices", "message"),
     [
+        ({"method": "base-cut", "false_positives": 0}, "'false_positives' must be a positive"),
+        ({"method": "ibu", "rule": "odd"}, "'rule' must be one of max_abs"),
+        ({"errors": np.array(["score"])}, "'errors' must be one of score"),
         ({"method": "magic"}, "'method' must be one of bayes"),
         ({"method": ["ibu"]}, "'method' must be one of bayes"),
-        ({"errors": "posterior"}, "'errors' must be one of score, exact, bootstrap"),
+        ({"errors": "magic"}, "'errors' must be one of score, exact, bootstrap"),
         ({"population": "world"}, "'population' must be one of respondents, everyone"),
         ({"simultaneous": 1}, "'simultaneous'"),
         ({"iterations": 5}, "options of 'bayes': none"),
@@ -134,12 +145,19 @@ def test_what_cannot_be_combined_is_refused(tally):
         dn.combine([tally, dn.GRR(K, 1.0).tally()])
     with pytest.raises(MismatchError, match="different questions"):
         dn.combine([tally, dn.GRR(3, 1.0).tally(dn.GRR(3, 1.0).privatize([0]))])
-    with pytest.raises(InvalidArgument, match="of type Tally"):
+    with pytest.raises(InvalidArgument, match="'parts' must be tallies or reports"):
         dn.combine([tally, "tally"])
+    with pytest.raises(InvalidArgument, match="one is there twice"):
+        dn.combine([tally, tally])
+    identified = dn.GRR(K, 1.0).privatize([1, 2]).with_ids()
+    twice = [dn.GRR(K, 1.0).tally(identified) for _ in range(2)]
+    with pytest.raises(InvalidArgument, match="one is there twice"):
+        dn.combine(twice)
+    other = dn.GRR(K, 1.0).tally(identified)
     with pytest.raises(InvalidArgument, match="used with one tally"):
-        dn.combine([tally, tally], "projected", errors="bootstrap")
-    with pytest.raises(InvalidArgument, match="left out for several parts"):
-        dn.combine([tally, tally], "ibu", iterations=5)
+        dn.combine([tally, other], "projected", errors="bootstrap")
+    with pytest.raises(InvalidArgument, match="left out, but for one mechanism"):
+        dn.combine([tally, other], "ibu", iterations=5)
 
 
 def test_an_estimate_of_one_report_is_an_estimate():

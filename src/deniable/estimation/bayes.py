@@ -29,8 +29,8 @@ RATIOS = (1.6, 2.5, 5.0)
 TOTALS = (1.0, 4.0)
 #: Prior weight of the atoms at 0 and at 1/k; all hats together weigh 1.
 ATOMS = (0.4, 0.2)
-#: Nodes a standard deviation apart divided by this, and how far they reach beyond the estimates.
-NODES, REACH = 3.0, 6.0
+#: Nodes a standard deviation, and how many deviations they reach beyond the estimates.
+NODES, REACH = 2, 6
 #: Estimates are told apart to this share of a standard deviation when there are very many.
 FINE, MANY = 1 / 32, 4096
 #: The prior says this much of 2 values: of k, 2/k of the estimate is left to the reports alone.
@@ -66,8 +66,16 @@ class Posterior:
         return np.asarray(np.clip(self.trust * limits + (1 - self.trust) * alone, 0.0, 1.0))
 
     def _quantiles(self, level: float) -> Floats:
-        at = (self.cumulative < level).sum(axis=1)
-        found: Floats = self.nodes[np.minimum(at, self.nodes.size - 1)]
+        """The law of a node is spread over its cell, but for the atom at 0."""
+        middles = (self.nodes[1:] + self.nodes[:-1]) / 2
+        left = np.concatenate([[0.0, 0.0], middles[1:]])
+        right = np.concatenate([[0.0], middles[1:], self.nodes[-1:]])
+        at = np.minimum((self.cumulative < level).sum(axis=1), self.nodes.size - 1)
+        rows = np.arange(len(at))
+        until = self.cumulative[rows, at]
+        before = np.where(at > 0, self.cumulative[rows, at - 1], 0.0)
+        share = np.clip((level - before) / np.maximum(until - before, _SMALLEST), 0.0, 1.0)
+        found: Floats = left[at] + share * (right[at] - left[at])
         return found[self.rows]
 
 
@@ -169,9 +177,10 @@ def _distinct(
     y: Floats, a: Floats, b: Floats
 ) -> tuple[tuple[Floats, Floats, Floats], NDArray[np.intp], Floats]:
     """Equal rows (y, a, b) only once, with their places and numbers: counts repeat."""
-    if np.unique(y).size > MANY:
-        step = FINE * float(np.sqrt(np.median(a)) + _SMALLEST)
-        y = np.round(y / step) * step
+    if np.unique(np.stack([y, a], axis=1), axis=0).shape[0] > MANY:
+        level = float(np.median(a)) + _SMALLEST
+        y = np.round(y / (FINE * np.sqrt(level))) * (FINE * np.sqrt(level))
+        a = np.maximum(np.round(a / (FINE * level)), 1) * (FINE * level)
     table, rows, copies = np.unique(
         np.stack([y, a, b], axis=1), axis=0, return_inverse=True, return_counts=True
     )
@@ -179,19 +188,23 @@ def _distinct(
 
 
 def _nodes(y: Floats, variances: Floats, a: Floats, b: Floats) -> Floats:
-    """0 and 1/k, geometric steps below the noise, above it steps of a share of the deviation.
+    """0 and 1/k, geometric steps below the noise, and a lattice near the estimates.
 
-    Steps of equal length in s(f) = integral of df / sd(f) = 2 (sqrt(a + b f) - sqrt(a)) / b.
+    Its steps have equal length in s(f), the integral of df / sd(f); a lattice of one standard
+    deviation already integrates a normal likelihood to nine digits.
     """
     k, level, slope = y.size, float(a.max()), float(np.median(b))
     top = min(1.0, max(float((y + REACH * np.sqrt(variances)).max()), 8 / k))
-    first = np.sqrt(np.median(variances)) / NODES
     fine = np.geomspace(0.02 / k, top, 2 + int(np.log(50 * k * top) / np.log(1.15)))
     f = np.linspace(0.0, top, 1 << 12)
     density = 1 / np.sqrt(np.maximum(level + slope * f, 0.02 * level + _SMALLEST))
     length = np.concatenate([[0.0], np.cumsum((density[1:] + density[:-1]) / 2) * f[1]])
-    even = np.interp(np.arange(0.0, length[-1], 1 / NODES), length, f)
-    return np.unique(np.concatenate([[0.0, 1 / k, top], fine[fine <= 4 * first], even]))
+    places = np.unique(np.rint(NODES * np.interp(np.clip(y, 0.0, top), f, length)))
+    reach = np.arange(-NODES * REACH, NODES * REACH + 1)
+    lattice = np.unique(places[:, None] + reach)
+    even = np.interp(lattice / NODES, length, f)
+    noise = float(np.sqrt(np.median(variances)))
+    return np.unique(np.concatenate([[0.0, 1 / k, top], fine[fine <= 2 * noise], even]))
 
 
 def _likelihood(y: Floats, a: Floats, b: Floats, f: Floats) -> Floats:

@@ -22,8 +22,9 @@ from deniable.tally import Tally
 
 Floats = NDArray[np.float64]
 
-#: The errors that can be asked for; others belong to a method ("posterior", "information").
-ERRORS = ("score", "exact", "bootstrap")
+#: Kinds of errors that one method has, and all kinds.
+OWN = {"posterior": "bayes", "information": "likelihood"}
+ERRORS = ("score", "exact", "bootstrap", *OWN)
 #: Whom the frequencies are about: the people who answered, or those they are a sample of.
 POPULATIONS = ("respondents", "everyone")
 
@@ -42,9 +43,10 @@ def combine(
 
     ``parts`` are tallies, or reports for methods that need them ("likelihood"). It is assumed that
     who got which epsilon has nothing to do with the answer. ``method`` is a name of `METHODS`
-    (default: "bayes") with its ``options``; ``errors`` is one of `ERRORS` (default: what the method
-    does best), ``population`` one of `POPULATIONS`; ``simultaneous`` intervals hold for all
-    values together.
+    (default: "bayes") with its ``options``. ``errors`` is one of `ERRORS`: by default those of the
+    unbiased frequencies, which hold for every value ("score", or "exact" where counts are small),
+    but for "likelihood" ("information"). ``population`` is one of `POPULATIONS`;
+    ``simultaneous`` intervals hold for all values together.
     """
     name = DEFAULT_METHOD if method is None else method
     find_method(name)
@@ -76,9 +78,9 @@ def combine(
 
 
 def _check_choices(errors: Any, population: Any) -> None:
-    if errors is not None and errors not in ERRORS:
+    if errors is not None and not (isinstance(errors, str) and errors in ERRORS):
         raise InvalidArgument("errors", errors, f"one of {', '.join(ERRORS)}")
-    if population not in POPULATIONS:
+    if not (isinstance(population, str) and population in POPULATIONS):
         raise InvalidArgument("population", population, f"one of {', '.join(POPULATIONS)}")
 
 
@@ -91,13 +93,15 @@ def _uncertainty(
     errors: str | None,
     options: dict[str, Any],
 ) -> Uncertainty:
-    """The errors that were asked for, or the best that there are."""
-    if errors == "bootstrap":
+    """The errors that were asked for, or those that the method prefers."""
+    kind: Any = find_method(name).errors if errors is None else errors
+    if kind == "bootstrap":
         return _bootstrapped(evidence, name, decoded, confidence, sampling, options)
-    if errors is None and decoded.own is not None:
-        return decoded.own(confidence, sampling)
-    kind: Any = errors
-    return analytic(evidence, confidence, sampling, kind)
+    if kind not in OWN:
+        return analytic(evidence, confidence, sampling, kind)
+    if decoded.own is None or name != OWN[kind]:
+        raise InvalidArgument("errors", kind, f"used with the method {OWN[kind]!r}")
+    return decoded.own(confidence, sampling)
 
 
 def _holding(f: Floats, intervals: Floats, name: str) -> Floats:

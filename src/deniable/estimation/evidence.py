@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, reduce
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from deniable.errors import InvalidArgument, MismatchError, require_type
+from deniable.errors import InvalidArgument, MismatchError
+from deniable.mechanisms import Mechanism
 from deniable.reports import Reports
 from deniable.tally import Tally
 
@@ -28,7 +30,6 @@ class Part:
     def of(cls, source: Tally | Reports) -> Part:
         if isinstance(source, Reports):
             return cls(Tally(source.mechanism).add(source), source)
-        require_type("parts", source, Tally)
         return cls(source)
 
     @property
@@ -48,8 +49,9 @@ class Part:
 class Evidence:
     """Reports of one question, of one or several mechanisms and epsilons.
 
-    ``unbiased`` is x = sum_g w_g x_g over the parts g, with weights that do not depend on the
-    reports (inverse variances of a uniform population), so it stays unbiased. Its variance is
+    ``unbiased`` is x = sum_g w_g x_g over the parts g (one a mechanism), with weights that do not
+    depend on the reports (inverse variances of samples of a uniform population), so it stays
+    unbiased. Its variance is
     a_v + b_v f_v + between f_v (1 - f_v) for the population of all respondents, where
     between = sum_g w_g^2 / n_g - 1 / n is what chance does when it deals respondents to parts;
     it is 0 for one part. A population that the respondents are a sample of adds f (1 - f) / n.
@@ -64,11 +66,11 @@ class Evidence:
 
     @classmethod
     def of(cls, sources: Sequence[Tally | Reports]) -> Evidence:
-        parts = tuple(Part.of(source) for source in sources)
+        parts = tuple(Part.of(source) for source in _merged(sources))
         _check(parts)
         tallies = [part.tally for part in parts]
-        precision = np.array([1 / np.mean(t.mechanism.variance(t.n)) for t in tallies])
-        w = precision / precision.sum()
+        w = np.array([1 / _variance(t) for t in tallies])
+        w /= w.sum()
         lines = [t.mechanism.estimated_line(t.counts, t.n) for t in tallies]
         sizes = np.array([t.n for t in tallies])
         return cls(
@@ -95,6 +97,28 @@ class Evidence:
         """The variance of each unbiased frequency, at its own estimate."""
         f = np.clip(self.unbiased, 0.0, 1.0)
         return np.asarray(np.maximum(self.a + self.b * f, 0.0) + self.between * f * (1 - f))
+
+
+def _variance(tally: Tally) -> float:
+    """The average variance of a part as a sample of uniform answers."""
+    k = tally.mechanism.domain.size
+    return float(np.mean(tally.mechanism.variance(tally.n))) + (1 - 1 / k) / (k * tally.n)
+
+
+def _merged(sources: Sequence[Tally | Reports]) -> list[Tally | Reports]:
+    """Sources of one mechanism and one kind brought together; none may be given twice."""
+    groups: dict[tuple[type, Mechanism], list[Any]] = {}
+    fingerprints = [s.fingerprint for s in sources if isinstance(s, Tally) and s.fingerprint]
+    if len({id(s) for s in sources}) < len(sources) or len({*fingerprints}) < len(fingerprints):
+        raise InvalidArgument("parts", sources, "all different: one is there twice")
+    for source in sources:
+        if not isinstance(source, (Tally, Reports)):
+            raise InvalidArgument("parts", source, "tallies or reports")
+        groups.setdefault((type(source), source.mechanism), []).append(source)
+    return [
+        Reports.concatenate(group) if kind is Reports else reduce(Tally.merge, group)
+        for (kind, _), group in groups.items()
+    ]
 
 
 def _check(parts: tuple[Part, ...]) -> None:

@@ -29,6 +29,8 @@ class Method:
     about: str
     #: Whether frequencies are never negative and sum to 1.
     feasible: bool = True
+    #: The kind of errors it has by default; None: those of the unbiased frequencies.
+    errors: str | None = None
 
     @property
     def options(self) -> tuple[str, ...]:
@@ -49,6 +51,8 @@ def _of_noise(function: Callable[..., Floats]) -> Decoder:
 
 
 def _base_cut(evidence: Evidence, false_positives: float = consistency.FALSE_POSITIVES) -> Decoded:
+    if not isinstance(false_positives, (int, float)) or not 0 < false_positives < np.inf:
+        raise InvalidArgument("false_positives", false_positives, "a positive number")
     return Decoded(
         consistency.base_cut(evidence.unbiased, a=evidence.a, false_positives=false_positives)
     )
@@ -62,24 +66,25 @@ def _calibrate(evidence: Evidence, prior: shrinkage.Prior | None = None) -> Deco
 def _ibu(
     evidence: Evidence,
     iterations: int | None = None,
-    tolerance: float = 1e-12,
+    tolerance: float | None = None,
     start: ArrayLike | None = None,
-    rule: str = "max_abs",
+    rule: str | None = None,
 ) -> Decoded:
-    """The limit in closed form; with ``iterations`` the iterate that the paper reports."""
+    """The limit in closed form; with any option the iterate that the paper reports."""
+    given = {"iterations": iterations, "tolerance": tolerance, "start": start, "rule": rule}
+    chosen: dict[str, Any] = {key: value for key, value in given.items() if value is not None}
     supports = [part.supports for part in evidence.parts]
     known = [part for part in supports if part is not None]
+    if chosen and (len(known), len(supports)) != (1, 1):
+        allowed = "left out, but for one mechanism with one p and one q"
+        raise InvalidArgument("options", sorted(chosen), allowed)
     if len(known) < len(supports):
         # Several blocks of HR have no single q, but its counts are all of the reports.
         return _likelihood(evidence)
-    if iterations is None:
+    if not chosen:
         return Decoded(pooled_supports(known))
     counts, p, q = known[0]
-    if len(known) > 1:
-        raise InvalidArgument("iterations", iterations, "left out for several parts")
-    channel = pure_channel(evidence.k, p, q)
-    limits: dict[str, Any] = {"iterations": iterations, "tolerance": tolerance}
-    return Decoded(iterate(counts, channel, **limits, start=start, rule=rule).frequencies)
+    return Decoded(iterate(counts, pure_channel(evidence.k, p, q), **chosen).frequencies)
 
 
 def _likelihood(evidence: Evidence, tolerance: float = 1e-9, most_passes: int = 200) -> Decoded:
@@ -99,7 +104,10 @@ _WANG = "Wang et al. 2020"
 METHODS: dict[str, Method] = {
     "bayes": Method(_bayes, "none", "learns how frequencies are spread; the default"),
     "likelihood": Method(
-        _likelihood, "Kairouz et al. 2016", "maximises the exact likelihood of the reports"
+        _likelihood,
+        "Kairouz et al. 2016",
+        "maximises the exact likelihood of the reports",
+        errors="information",
     ),
     "ibu": Method(
         _ibu, "Arcolezi et al. 2023", "maximises the likelihood of pooled supports, closed form"

@@ -212,8 +212,8 @@ class Mechanism(ABC):
         """
         counts = np.asarray(histogram)
         whole = counts.shape == (self.domain.size,) and counts.dtype.kind in "iu"
-        if not whole or np.any(counts < 0):
-            allowed = f"{self.domain.size} integers of at least 0"
+        if not whole or np.any(counts < 0) or counts.astype(np.float64).sum() > 2**53:
+            allowed = f"{self.domain.size} integers of at least 0 that sum to at most 2**53"
             raise InvalidArgument("histogram", histogram, allowed)
         require_generator(rng)
         return self._simulate(counts.astype(np.int64), rng)

@@ -58,7 +58,10 @@ def _holds_likelihood(part: Part) -> bool:
 def sharpened(evidence: Evidence, maximum: Maximum) -> tuple[Floats, Floats] | None:
     """Nearly unbiased frequencies with the least variance, and their variances.
 
-    None where the matrix would be too large, or where the reports do not determine it.
+    None where the matrix would be too large, where the reports do not determine it, and where it
+    cannot be trusted: an efficient estimate differs from another by the difference of their
+    variances (Hausman 1978), on average over the k values; far more than that means that the
+    likelihood is not yet quadratic, as with few reports at a large epsilon.
     """
     if evidence.k > LARGEST:
         return None
@@ -66,4 +69,9 @@ def sharpened(evidence: Evidence, maximum: Maximum) -> tuple[Floats, Floats] | N
         x, covariance = efficient(evidence.sources, maximum)
     except InvalidArgument:
         return None
-    return x, np.maximum(np.diag(covariance), 0.0)
+    variances = np.diag(covariance)
+    gained = float(np.mean(evidence.variances - variances))
+    apart = float(np.mean((x - evidence.unbiased) ** 2))
+    if variances.min() < 0 or apart > gained * (1 + 3 * np.sqrt(2 / evidence.k)):
+        return None
+    return x, variances

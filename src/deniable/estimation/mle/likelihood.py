@@ -75,7 +75,7 @@ def maximise(
 def loglikelihood(parts: Sequence[Reports | Tally], f: ArrayLike) -> float:
     """The log-likelihood of a report on average at f, up to the constant of `maximise`."""
     objective, _ = _open(parts, None, 0)
-    return objective.at(_frequencies("f", f, objective.size)).value
+    return objective.at(_distribution(f, objective.size)).value
 
 
 def solve(objective: Objective, start: Floats, tolerance: float, most_passes: int) -> Point:
@@ -96,7 +96,7 @@ def information(parts: Sequence[Reports | Tally], f: ArrayLike, *, sample: int =
     w_iv is 1 + (rho - 1) [v in S_i]. At most ``sample`` reports of each part are read.
     """
     objective, _ = _open(parts, None, 0)
-    frequencies = _frequencies("f", f, objective.size)
+    frequencies = _distribution(f, objective.size)
     return objective.information(frequencies, require_int("sample", sample, 1, 1 << 62))
 
 
@@ -111,7 +111,8 @@ def efficient(
     f f^T) / n: what is left of the variance for independent respondents without their sampling.
     """
     objective, _ = _open(parts, None, 0)
-    f = maximum.frequencies
+    require_type("maximum", maximum, Maximum)
+    f = _distribution(maximum.frequencies, objective.size)
     matrix = objective.information(f, require_int("sample", sample, 1, 1 << 62))
     inverse = _plane_inverse(matrix)
     step = inverse @ objective.at(f).gradient
@@ -122,6 +123,13 @@ def _frequencies(name: str, f: ArrayLike, size: int) -> Floats:
     given = as_floats(name, f)
     if given.shape != (size,) or not np.all(np.isfinite(given)):
         raise InvalidArgument(name, f, f"{size} frequencies")
+    return given
+
+
+def _distribution(f: ArrayLike, size: int) -> Floats:
+    given = _frequencies("f", f, size)
+    if given.min() < 0 or abs(given.sum() - 1) > 1e-6:
+        raise InvalidArgument("f", f, f"{size} frequencies of at least 0 that sum to 1")
     return given
 
 
@@ -141,6 +149,8 @@ def _open(
     parts: Sequence[Reports | Tally], threads: int | None, memory: int
 ) -> tuple[Objective, Evidence]:
     """The likelihood of the parts that are not empty, and what their counts say."""
+    if not isinstance(parts, Sequence):
+        raise InvalidArgument("parts", parts, "a list of tallies or reports")
     tallies: list[Tally] = []
     found: list[Part] = []
     counted: dict[Mechanism, Tally] = {}
