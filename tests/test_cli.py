@@ -155,7 +155,7 @@ def test_estimate_from_reports(files, tmp_path):
     spec = ("--mechanism", str(files / "spec.json"))
     found = run("estimate", str(files / "bare.parquet"), *spec, "-c", str(tmp_path / "x.png"))
     assert "bayes frequencies of 500 reports" in found.stdout
-    assert "posterior intervals about respondents" in found.stdout
+    assert "95 % exact intervals about respondents" in found.stdout
     assert (tmp_path / "x.png").stat().st_size > 1000
     data = run("estimate", str(files / "reports.parquet"), "--method", "likelihood", "-f", "json")
     read = json.loads(data.stdout)
@@ -185,6 +185,8 @@ def test_estimate_combines_files(files):
         (["weak.tally"], ("--errors", "magic"), "'errors' must be one of score"),
         (["weak.tally"], ("--confidence", "95"), "'confidence' must be"),
         (["weak.tally"], ("-c", "x.pdf"), "'chart' must be"),
+        (["weak.tally"], ("-o", "iterations"), "'option' must be NAME=VALUE"),
+        (["weak.tally"], ("-o", "iterations=5"), "options of 'bayes': none"),
     ],
 )
 def test_estimate_refuses_clearly(files, names, options, message):
@@ -198,5 +200,23 @@ def test_methods_are_listed_and_simulated_together(tmp_path):
     command = ("simulate", "-m", "oue", "-m", "hr", "-n", "500", "--runs", "2", "--methods", "all")
     chart = str(tmp_path / "methods.svg")
     rows = json.loads(run(*command, "-f", "json", "-c", chart).stdout)
-    assert {row["method"] for row in rows} == listed - {"calibrate"}
+    assert {row["method"] for row in rows} == listed
     assert {row["mechanism"] for row in rows} == {"oue", "hr"}
+
+
+def test_options_of_a_method_reach_it(files):
+    command = ("estimate", str(files / "weak.tally"), "-f", "json")
+    few = run(*command, "--method", "ibu", "-o", "iterations=3", "-o", "rule=mae")
+    many = run(*command, "--method", "ibu")
+    assert few.stdout != many.stdout
+    prior = run(*command, "--method", "calibrate", "-o", "prior=[[0, 0.5], [1, 1]]")
+    assert all(value["frequency"] <= 0.5 for value in json.loads(prior.stdout)["values"])
+
+
+def test_tables_fit_a_narrow_terminal():
+    command = ("simulate", "-m", "oue", "-n", "500", "--runs", "2", "--seed", "1", "--methods")
+    narrow = run(*command, "bayes,power-ns", env={"COLUMNS": "80"}).stdout
+    for word in ("mechanism", "power-ns", "coverage", "rmse", "predicted"):
+        assert word in narrow
+    assert "…" not in narrow
+    assert "…" not in run("methods", env={"COLUMNS": "80"}).stdout

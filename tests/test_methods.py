@@ -111,6 +111,7 @@ def test_calibrate_takes_a_prior(tally):
     [
         ({"method": "base-cut", "false_positives": 0}, "'false_positives' must be a positive"),
         ({"method": "ibu", "rule": "odd"}, "'rule' must be one of max_abs"),
+        ({"errors": "bootstrap"}, "'errors' must be used with one mechanism, and not with bayes"),
         ({"errors": np.array(["score"])}, "'errors' must be one of score"),
         ({"method": "magic"}, "'method' must be one of bayes"),
         ({"method": ["ibu"]}, "'method' must be one of bayes"),
@@ -154,7 +155,7 @@ def test_what_cannot_be_combined_is_refused(tally):
     with pytest.raises(InvalidArgument, match="one is there twice"):
         dn.combine(twice)
     other = dn.GRR(K, 1.0).tally(identified)
-    with pytest.raises(InvalidArgument, match="used with one tally"):
+    with pytest.raises(InvalidArgument, match="used with one mechanism"):
         dn.combine([tally, other], "projected", errors="bootstrap")
     with pytest.raises(InvalidArgument, match="left out, but for one mechanism"):
         dn.combine([tally, other], "ibu", iterations=5)

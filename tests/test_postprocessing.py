@@ -19,14 +19,14 @@ from deniable.estimation.consistency import (
     mle_apx,
     norm,
     norm_cut,
-    norm_mul,
-    norm_sub,
     post_pos,
     power,
     power_ns,
 )
 from deniable.estimation.power_law import STARTS, PowerLaw, fit, posterior_mean
 from deniable.estimation.shrinkage import calibrate, james_stein
+from deniable.estimation.simplex import clip_and_normalize as norm_mul
+from deniable.estimation.simplex import project as norm_sub
 
 GRID = (np.linspace(0, 1, 101), np.linspace(1, 0.01, 101))
 #: Each as a function of x, a and b.

@@ -139,11 +139,11 @@ def _choose(names: list[str] | None, size: int, epsilon: float) -> list[Any]:
 
 
 def _methods(names: str) -> list[str]:
-    """The methods of a list with commas; calibrate needs a prior and is not one of all."""
+    """The methods of a list with commas."""
     from deniable.estimation.methods import METHODS, find_method
 
     if names == "all":
-        return [name for name in METHODS if name != "calibrate"]
+        return list(METHODS)
     chosen = [name.strip() for name in names.split(",")]
     for name in chosen:
         find_method(name)
@@ -200,7 +200,7 @@ def estimate(
     ] = None,
     confidence: Annotated[float, typer.Option(help="Level of the intervals.")] = 0.95,
     errors: Annotated[
-        str | None, typer.Option(help="score, exact or bootstrap. Default: the method's best.")
+        str | None, typer.Option(help="score, exact, bootstrap, posterior or information.")
     ] = None,
     population: Annotated[
         str, typer.Option(help="respondents, or everyone they are a sample of.")
@@ -208,6 +208,10 @@ def estimate(
     simultaneous: Annotated[
         bool, typer.Option("--simultaneous", help="Intervals that hold for all values together.")
     ] = False,
+    option: Annotated[
+        list[str] | None,
+        typer.Option("--option", "-o", help="NAME=JSON of the method, e.g. iterations=100."),
+    ] = None,
     layout: Layout = Format.table,
     chart: Chart = None,
 ) -> None:
@@ -215,7 +219,7 @@ def estimate(
     from rich.console import Console
 
     from deniable.estimation import combine
-    from deniable.studio.files import read_sources
+    from deniable.studio.files import read_options, read_sources
 
     _check_charts(chart)
     found = combine(
@@ -225,6 +229,7 @@ def estimate(
         errors=errors,
         population=population,
         simultaneous=simultaneous,
+        **read_options(option or []),
     )
     if layout is Format.table:
         Console().print(found.table())
@@ -243,13 +248,13 @@ def methods(layout: Layout = Format.table) -> None:
         {
             "name": name,
             "source": method.paper,
+            "sums_to_1": "yes" if method.feasible else "no",
             "about": method.about,
-            "distribution": "yes" if method.feasible else "no",
             "options": ", ".join(method.options),
         }
         for name, method in METHODS.items()
     ]
-    show(rows, layout, "distribution: never negative, sums to 1")
+    show(rows, layout, "What sums to 1 is never negative, either.")
 
 
 @app.command()

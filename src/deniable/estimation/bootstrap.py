@@ -55,10 +55,6 @@ class Belt:
         """The standard deviation of the decoder at the level whose mean is each estimate."""
         return np.interp(self._levels_of(y), self.levels, self.deviations)
 
-    def bias(self, y: Floats) -> Floats:
-        """The mean minus the true frequency, at the same level."""
-        return np.interp(self._levels_of(y), self.levels, self.means - self.levels)
-
     def _levels_of(self, y: Floats) -> Floats:
         return np.interp(y, np.maximum.accumulate(self.means), self.levels)
 

@@ -14,12 +14,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from deniable.estimation.power_law import fit, posterior_mean
-from deniable.estimation.simplex import clip_and_normalize, project
+from deniable.estimation.simplex import project
 
 Floats = NDArray[np.float64]
-
-norm_mul = clip_and_normalize
-norm_sub = project
 
 #: `base_cut`: the expected number of values that nobody holds and that are kept all the same.
 FALSE_POSITIVES = 2.0

@@ -14,7 +14,7 @@ from deniable.errors import InvalidArgument
 from deniable.estimation import consistency, shrinkage, simplex
 from deniable.estimation.decoded import Decoded
 from deniable.estimation.evidence import Evidence
-from deniable.estimation.ibu import iterate, pooled_supports, pure_channel
+from deniable.estimation.ibu import iterate, pooled_supports, pure_channel, water_filling
 
 Floats = NDArray[np.float64]
 Decoder = Callable[..., Decoded]
@@ -78,11 +78,14 @@ def _ibu(
     if chosen and (len(known), len(supports)) != (1, 1):
         allowed = "left out, but for one mechanism with one p and one q"
         raise InvalidArgument("options", sorted(chosen), allowed)
-    if len(known) < len(supports):
+    if not known and len(supports) == 1:
         # Several blocks of HR have no single q, but its counts are all of the reports.
         return _likelihood(evidence)
+    if len(known) < len(supports):
+        allowed = "another for HR with several blocks among other mechanisms: it has no single q"
+        raise InvalidArgument("method", "ibu", allowed)
     if not chosen:
-        return Decoded(pooled_supports(known))
+        return Decoded(pooled_supports(known) if len(known) > 1 else water_filling(*known[0]))
     counts, p, q = known[0]
     return Decoded(iterate(counts, pure_channel(evidence.k, p, q), **chosen).frequencies)
 

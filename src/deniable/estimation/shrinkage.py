@@ -48,7 +48,7 @@ def james_stein(x: Floats, *, a: Floats, b: Floats) -> Floats:
 
 def _checked(prior: Prior) -> tuple[Floats, Floats]:
     allowed = "(values of 0..1, weights that are not negative), equally many, with weight on some"
-    if not isinstance(prior, tuple) or len(prior) != 2:
+    if not isinstance(prior, (tuple, list)) or len(prior) != 2:
         raise InvalidArgument("prior", prior, allowed)
     values, weights = (as_floats("prior", part) for part in prior)
     fits = values.ndim == 1 and values.shape == weights.shape

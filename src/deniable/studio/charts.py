@@ -64,21 +64,34 @@ def _subtitle(estimate: Estimate, with_truth: bool) -> str:
 
 
 def error_chart(rows: Sequence[Mapping[str, Any]], title: str) -> Any:
-    """Simulated against predicted root mean squared error; a panel a method, if there are more."""
+    """Root mean squared errors: bars beside their prediction, or a heat map of many by many."""
     alt = altair()
-    methods = list(dict.fromkeys(row["method"] for row in rows))
-    by = "mechanism" if len({row["mechanism"] for row in rows}) > 1 else "method"
+    one = [by for by in ("mechanism", "method") if len({row[by] for row in rows}) == 1]
+    if not one:
+        words = "; error / that of the unbiased formula"
+        cells = [
+            {
+                "panel": title + words,
+                "population": row["method"],
+                "column": row["mechanism"],
+                "ratio": row["rmse"] / row["predicted"],
+            }
+            for row in rows
+        ]
+        return ratio_chart(cells, 1.0)
+    by = "method" if one[0] == "mechanism" else "mechanism"
     base = alt.Chart(alt.Data(values=list(rows))).encode(y=alt.Y(f"{by}:N", sort="x", title=None))
     bars = base.mark_bar(color=BAR, height=14).encode(
         x=alt.X("rmse:Q", title="root mean squared error of a frequency")
     )
     ticks = base.mark_tick(color=TRUTH, thickness=2.5, height=18).encode(x="predicted:Q")
-    chart: Any = alt.layer(bars, ticks).properties(width=520)
-    if by == "mechanism" and len(methods) > 1:
-        panels = alt.Row("method:N", title=None, sort=methods)
-        chart = chart.facet(row=panels).resolve_scale(y="independent")
-    words = "bar: simulated; tick: the unbiased estimate's formula"
-    return chart.properties(title=alt.TitleParams(title, subtitle=words, anchor="start"))
+    heading = alt.TitleParams(
+        f"{title}, {rows[0][one[0]]}",
+        subtitle="bar: simulated; tick: the unbiased estimate's formula",
+        anchor="start",
+    )
+    chart: Any = alt.layer(bars, ticks).properties(width=520, title=heading)
+    return chart
 
 
 class _InsideScript(json.JSONEncoder):

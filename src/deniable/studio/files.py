@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 from deniable.errors import InvalidArgument
 from deniable.mechanisms import Mechanism, from_spec
@@ -23,6 +25,20 @@ def read_mechanism(file: Path) -> Mechanism:
     if not isinstance(spec, dict):
         raise InvalidArgument("mechanism", str(file), "a JSON file with a spec (an object)")
     return from_spec(spec)
+
+
+def read_options(texts: Sequence[str]) -> dict[str, Any]:
+    """Options of a method from texts like ``iterations=100`` (JSON, or else a plain word)."""
+    options: dict[str, Any] = {}
+    for text in texts:
+        name, equals, value = text.partition("=")
+        if not equals or not name.isidentifier() or name in options:
+            raise InvalidArgument("option", text, "NAME=VALUE, each name once")
+        try:
+            options[name] = json.loads(value)
+        except json.JSONDecodeError:
+            options[name] = value
+    return options
 
 
 def _read(file: Path, mechanism: Mechanism | None) -> Tally | Reports:

@@ -73,7 +73,6 @@ def summary(
             {
                 "mechanism": mechanism.name,
                 "method": name,
-                "bits": mechanism.bits_per_report,
                 "rmse": mean["mse"] ** 0.5,
                 "predicted": predicted**0.5,
                 "mae": mean["mae"],
