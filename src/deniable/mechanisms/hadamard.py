@@ -159,12 +159,11 @@ class HR(IndexMechanism):
         return self._line(np.array(share), np.array(f))
 
     def estimated_line(self, counts: Counts, n: int) -> tuple[Floats, Floats]:
-        """The block's share F is known better from its own count than from its values' sum."""
-        keep = self.keep / SCALE
-        in_block = counts.reshape(self.blocks, self.block).sum(axis=1) / n
-        shares = np.clip((in_block - (1 - keep) / self.blocks) / keep, 0.0, 1.0)
+        """n Var = c(block) / (n t^2) - f_v: the block's count is known, at least one is assumed."""
+        in_block = np.maximum(counts.reshape(self.blocks, self.block).sum(axis=1), 1) / n
         owner = self._places // (self.block - 1)
-        return self._line(shares[owner], np.clip(self.unbiased(counts, n), 0.0, 1.0))
+        a = in_block[owner] * (SCALE / self.keep) ** 2
+        return a, np.full(a.shape, -1.0)
 
     def _line(self, shares: Floats, f: Floats) -> tuple[Floats, Floats]:
         """A value's frequency is part of its block's: F = F_others + f_v; one block has F = 1."""

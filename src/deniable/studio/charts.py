@@ -168,10 +168,12 @@ def _heat_map(data: list[dict[str, Any]], aim: float) -> Any:
     )
     colours = ["#2166ac", "#f7f7f7", "#b2182b"]
     scale = alt.Scale(type="log", domain=[0.1, 1, 3], range=colours, clamp=True)
-    tiles = base.mark_rect().encode(color=alt.Color("ratio:Q", scale=scale, title="error / best"))
+    tiles = base.mark_rect().encode(
+        color=alt.Color("ratio:Q", scale=scale, title="ratio of errors")
+    )
     missed = alt.datum.ratio > aim
     text = base.mark_text(fontSize=8).encode(
         text=alt.Text("ratio:Q", format=".2f"),
-        color=alt.condition(missed, alt.value("black"), alt.value("#9ca3af")),
+        color=alt.condition(missed, alt.value("black"), alt.value("#4b5563")),
     )
     return alt.layer(tiles, text).properties(width=alt.Step(26), height=alt.Step(17))
