@@ -155,9 +155,7 @@ def collect(
     """One collection: its reports, or only their counts."""
     if reports:
         return m.privatize(np.repeat(np.arange(len(people)), people), rng, threads=1)
-    tally = Tally(m)
-    tally._absorb(m.simulate(people, rng), int(people.sum()), 0, 0)
-    return tally
+    return Tally.of_counts(m, m.simulate(people, rng), int(people.sum()))
 
 
 def summary(errors: dict[str, list[float]]) -> dict[str, Any]:
@@ -222,7 +220,8 @@ def publish(rows: list[dict[str, Any]], out: Path, console: Console) -> None:
         writer = csv.DictWriter(file, list(rows[0]), lineterminator="\n")
         writer.writeheader()
         writer.writerows({name: _short(cell) for name, cell in row.items()} for row in rows)
-    save(ratio_chart([{**row, **_place(row)} for row in rows], AIM_CELL), out / "decoders.png")
+    drawn = [{**row, **_place(row)} for row in rows]
+    save(ratio_chart(drawn, AIM_CELL), out / "decoders.png", scale=1)
     missed = sorted((row for row in rows if row["ratio"] > AIM_CELL), key=lambda r: -r["ratio"])
     keys = ("mechanism", "population", "k", "n", "epsilon", "best", "ratio", "ratio_error", "runs")
     lines = [{key: row[key] for key in keys} for row in missed]

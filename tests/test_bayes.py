@@ -13,9 +13,7 @@ from deniable.tally import Tally
 
 
 def simulated(m, people, rng):
-    tally = Tally(m)
-    tally._absorb(m.simulate(people, rng), int(people.sum()), 0, 0)
-    return tally
+    return Tally.of_counts(m, m.simulate(people, rng), int(people.sum()))
 
 
 @settings(max_examples=40)

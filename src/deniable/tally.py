@@ -43,6 +43,13 @@ class Tally:
         self.identified = 0
         self.fingerprint = 0
 
+    @classmethod
+    def of_counts(cls, mechanism: Mechanism, counts: NDArray[np.int64], n: int) -> Tally:
+        """The tally of n reports with these counts, as a simulation makes them."""
+        tally = cls(mechanism)
+        tally._absorb(counts, n, 0, 0)
+        return tally
+
     def add(self, reports: Reports, *, threads: int | None = None) -> Tally:
         """Count more reports; on an error nothing is changed. Returns the tally itself."""
         from deniable.kernels.threads import run, thread_count

@@ -29,8 +29,7 @@ def analytic(
         kind = analytic_kind(evidence.n, supports[1], supports[2], confidence)
     extra = evidence.between + sampling / evidence.n
     f = np.clip(evidence.unbiased, 0.0, 1.0)
-    line = np.maximum(evidence.a + evidence.b * f, 0.0)
-    deviations = np.sqrt(line + extra * f * (1 - f))
+    deviations = np.sqrt(evidence.variances + sampling / evidence.n * f * (1 - f))
     if kind != "exact":
         x, a, b = evidence.unbiased, evidence.a, evidence.b
         return Uncertainty(

@@ -129,8 +129,7 @@ def _bootstrapped(
     mechanism, counts = evidence.parts[0].tally.mechanism, evidence.parts[0].tally.counts
 
     def again(simulated: Counts) -> Floats:
-        tally = Tally(mechanism)
-        tally._absorb(simulated, evidence.n, 0, 0)
+        tally = Tally.of_counts(mechanism, simulated, evidence.n)
         return decode(Evidence.of([tally]), name, options).frequencies
 
     found = belt(

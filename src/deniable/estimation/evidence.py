@@ -51,10 +51,10 @@ class Evidence:
 
     ``unbiased`` is x = sum_g w_g x_g over the parts g (one a mechanism), with weights that do not
     depend on the reports (inverse variances of samples of a uniform population), so it stays
-    unbiased. Its variance is
-    a_v + b_v f_v + between f_v (1 - f_v) for the population of all respondents, where
-    between = sum_g w_g^2 / n_g - 1 / n is what chance does when it deals respondents to parts;
-    it is 0 for one part. A population that the respondents are a sample of adds f (1 - f) / n.
+    unbiased. Its variance is a_v + b_v f_v + between f_v (1 - f_v) for the population of all
+    respondents, where between = sum_g w_g^2 / n_g - 1 / n is what chance does when it deals
+    respondents to parts; it is 0 for one part. A population that the respondents are a sample of
+    adds f (1 - f) / n.
     """
 
     parts: tuple[Part, ...]

@@ -68,17 +68,7 @@ def error_chart(rows: Sequence[Mapping[str, Any]], title: str) -> Any:
     alt = altair()
     one = [by for by in ("mechanism", "method") if len({row[by] for row in rows}) == 1]
     if not one:
-        words = "; error / that of the unbiased formula"
-        cells = [
-            {
-                "panel": title + words,
-                "population": row["method"],
-                "column": row["mechanism"],
-                "ratio": row["rmse"] / row["predicted"],
-            }
-            for row in rows
-        ]
-        return ratio_chart(cells, 1.0)
+        return ratio_chart([_against_formula(row, title) for row in rows], 1.0)
     by = "method" if one[0] == "mechanism" else "mechanism"
     base = alt.Chart(alt.Data(values=list(rows))).encode(y=alt.Y(f"{by}:N", sort="x", title=None))
     bars = base.mark_bar(color=BAR, height=14).encode(
@@ -92,6 +82,16 @@ def error_chart(rows: Sequence[Mapping[str, Any]], title: str) -> Any:
     )
     chart: Any = alt.layer(bars, ticks).properties(width=520, title=heading)
     return chart
+
+
+def _against_formula(row: Mapping[str, Any], title: str) -> dict[str, Any]:
+    """A simulated error as a cell of a heat map: its ratio to the unbiased estimate's formula."""
+    return {
+        "panel": f"{title}; error / that of the unbiased formula",
+        "population": row["method"],
+        "column": row["mechanism"],
+        "ratio": row["rmse"] / row["predicted"],
+    }
 
 
 class _InsideScript(json.JSONEncoder):
@@ -109,10 +109,10 @@ def check_path(path: Path) -> Path:
     return path
 
 
-def save(chart: Any, path: Path) -> Path:
-    """Write a chart as .html (works offline), .png or .svg, by its ending."""
+def save(chart: Any, path: Path, scale: float = 2) -> Path:
+    """Write a chart as .html (works offline), .png (``scale`` times as large) or .svg."""
     kind = check_path(path).suffix.lower().removeprefix(".")
-    options: dict[str, Any] = {"scale_factor": 2}
+    options: dict[str, Any] = {"scale_factor": scale}
     if kind == "html":
         options = {"inline": True, "json_kwds": {"cls": _InsideScript}}
     chart.save(str(path), format=kind, **options)
