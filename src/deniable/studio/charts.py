@@ -146,7 +146,7 @@ def speed_chart(rows: Sequence[Mapping[str, Any]], title: str) -> Any:
 def ratio_chart(rows: Sequence[Mapping[str, Any]], aim: float) -> Any:
     """Heat maps of error ratios, one a study: blue is better than the best, red is worse.
 
-    Rows need ``panel``, ``population``, ``column`` and ``ratio``; those above ``aim`` are bold.
+    Rows need ``panel``, ``population``, ``column`` and ``ratio``; those above ``aim`` are black.
     """
     alt = altair()
     panels = list(dict.fromkeys(row["panel"] for row in rows))
@@ -171,9 +171,10 @@ def _heat_map(data: list[dict[str, Any]], aim: float) -> Any:
     tiles = base.mark_rect().encode(
         color=alt.Color("ratio:Q", scale=scale, title="ratio of errors")
     )
-    missed = alt.datum.ratio > aim
+    ink = alt.when(alt.datum.ratio > aim).then(alt.value("black"))
+    ink = ink.when(alt.datum.ratio < 0.3).then(alt.value("white"))
     text = base.mark_text(fontSize=8).encode(
         text=alt.Text("ratio:Q", format=".2f"),
-        color=alt.condition(missed, alt.value("black"), alt.value("#4b5563")),
+        color=ink.otherwise(alt.value("#4b5563")),
     )
     return alt.layer(tiles, text).properties(width=alt.Step(26), height=alt.Step(17))
