@@ -95,8 +95,8 @@ class DrawsOnlyIfNeeded(GRR):
 
 
 class HalfVariance(OUE):
-    def variance_line(self, f):
-        a, b = super().variance_line(f)
+    def variance_line(self, f, n):
+        a, b = super().variance_line(f, n)
         return a / 2, b
 
 

@@ -1,7 +1,8 @@
-"""The set of answers a question allows: labels, or the integers 0..k-1."""
+"""The set of answers a question allows: labels, the integers 0..k-1, or any text."""
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Hashable, Iterable, Mapping, Sequence, Set
 from typing import Any, TypeAlias
 
@@ -17,6 +18,8 @@ DomainLike: TypeAlias = "Domain | int | Iterable[Label]"
 MAX_SIZE = (1 << 31) - 2
 #: JSON readers keep integers exact up to here.
 MAX_INTEGER_LABEL = 1 << 53
+#: The label of what is not among the candidates.
+OUTSIDE = "(anything else)"
 
 
 class Domain:
@@ -31,6 +34,8 @@ class Domain:
     size: int
     other: Label | None
     _index: dict[Label, int] | None
+    #: What an encoded answer is held in.
+    dtype: np.dtype[Any] = np.dtype(np.uint32)
 
     def __init__(self, answers: int | Iterable[Label], other: Label | None = None) -> None:
         labels = None if isinstance(answers, (int, np.integer)) else _checked_labels(answers)
@@ -71,8 +76,10 @@ class Domain:
     @classmethod
     def from_spec(cls, spec: Any) -> Domain:
         """The domain that `to_spec` described."""
+        if spec == {"text": True}:
+            return Text()
         if not isinstance(spec, dict) or set(spec) - {"other"} not in ({"size"}, {"labels"}):
-            raise InvalidArgument("domain", spec, "an object with 'size' or 'labels'")
+            raise InvalidArgument("domain", spec, "an object with 'size', 'labels' or 'text'")
         answers = spec["size"] if "size" in spec else spec["labels"]
         if type(answers) is not (int if "size" in spec else list):
             raise InvalidArgument("domain", spec, "an integer 'size' or a list of 'labels'")
@@ -130,7 +137,7 @@ class Domain:
         raise AttributeError("a Domain cannot be changed")
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return (Domain, (self.size if self.labels is None else self.labels, self.other))
+        return (type(self), (self.size if self.labels is None else self.labels, self.other))
 
     def __len__(self) -> int:
         return self.size
@@ -144,7 +151,7 @@ class Domain:
     def _identity(self) -> tuple[Any, ...]:
         """What makes two domains equal; 1 == True in Python, but not in JSON."""
         kinds = None if self.labels is None else tuple(map(type, self.labels))
-        return (self.size, self.labels, kinds, self.other)
+        return (type(self), self.size, self.labels, kinds, self.other)
 
     def __hash__(self) -> int:
         return hash(self._identity)
@@ -152,6 +159,68 @@ class Domain:
     def __repr__(self) -> str:
         answers = f"0..{self.size - 1}" if self.labels is None else shorten(list(self.labels))
         return answers if self.other is None else f"{answers} (others as {self.other!r})"
+
+
+class Text(Domain):
+    """Any text: answers that nobody listed in advance.
+
+    An answer is encoded as a 64-bit number, the first 8 bytes of the SHA-256 of its UTF-8 form.
+    Two of a million answers have the same number with probability 3e-8.
+    """
+
+    __slots__ = ()
+    dtype: np.dtype[Any] = np.dtype(np.uint64)
+
+    def __init__(self) -> None:
+        for name in ("labels", "other", "_index"):
+            object.__setattr__(self, name, None)
+
+    @property
+    def size(self) -> int:  # type: ignore[override]
+        raise InvalidArgument("domain", self, "a list of answers; give the candidates")
+
+    def encode(self, values: Any) -> NDArray[Any]:
+        _refuse_what_is_no_column(values)
+        answers = _to_list(values)
+        for position, answer in enumerate(answers):
+            if not isinstance(answer, str) or _plain_label(answer) != answer:
+                raise InvalidArgument(f"values[{position}]", answer, "text")
+        return text_codes(answers)
+
+    def to_spec(self) -> dict[str, Any]:
+        return {"text": True}
+
+    @property
+    def _identity(self) -> tuple[Any, ...]:
+        return (Text,)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return (Text, ())
+
+    def __repr__(self) -> str:
+        return "any text"
+
+
+class Candidates(Domain):
+    """Texts that were perhaps answered, and `OUTSIDE`, which stands for all other answers."""
+
+    __slots__ = ()
+
+    def __init__(self, texts: Iterable[str]) -> None:
+        labels = _checked_labels([*texts, OUTSIDE])
+        for label in labels:
+            if not isinstance(label, str):
+                raise InvalidArgument("candidates", label, "texts")
+        super().__init__(labels)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return (Candidates, ((self.labels or ())[:-1],))
+
+
+def text_codes(texts: Iterable[Label]) -> NDArray[np.uint64]:
+    """The first 8 bytes of the SHA-256 of each text (UTF-8), as little-endian numbers."""
+    digests = b"".join(hashlib.sha256(str(text).encode()).digest()[:8] for text in texts)
+    return np.frombuffer(digests, dtype="<u8").astype(np.uint64)
 
 
 def _refuse_what_is_no_column(values: Any) -> None:

@@ -64,10 +64,7 @@ class Reports:
 
     def __iter__(self) -> Iterator[Any]:
         """The reports one by one, as `Mechanism.report` returns them."""
-        if self.mechanism.dtype.subdtype is None:
-            yield from self.data.tolist()
-        else:
-            yield from (row.tobytes() for row in self.data)
+        return iter(_plain(self.data))
 
     def __repr__(self) -> str:
         return f"<{len(self)} reports of {self.mechanism!r}>"
@@ -157,13 +154,20 @@ def parse_json(text: bytes) -> Any:
         raise CorruptData(f"this is not JSON: {error}") from error
 
 
+def _plain(data: NDArray[Any]) -> Iterable[Any]:
+    """Integers, the bytes of each row, or a tuple of such for each structure."""
+    if data.dtype.names:
+        return zip(*(_plain(data[name]) for name in data.dtype.names), strict=True)
+    return data.tolist() if data.ndim == 1 else (row.tobytes() for row in data)
+
+
 def _to_arrow(data: NDArray[Any]) -> pa.Array:
     pa = pyarrow()
     if data.dtype.names:
-        fields = [pa.array(np.ascontiguousarray(data[name])) for name in data.dtype.names]
+        fields = [_to_arrow(data[name]) for name in data.dtype.names]
         return pa.StructArray.from_arrays(fields, names=list(data.dtype.names))
     if data.ndim == 1:
-        return pa.array(data)
+        return pa.array(np.ascontiguousarray(data))
     rows = np.ascontiguousarray(data)
     return pa.FixedSizeBinaryArray.from_buffers(
         pa.binary(rows.shape[1]), len(rows), [None, pa.py_buffer(rows)]
@@ -172,14 +176,17 @@ def _to_arrow(data: NDArray[Any]) -> pa.Array:
 
 def _from_arrow(column: pa.ChunkedArray, dtype: np.dtype[Any], name: str) -> NDArray[Any]:
     """An Arrow column as a NumPy column of ``dtype``; refuses missing values and other types."""
-    array = _whole(column, _to_arrow(np.empty(0, dtype=dtype)).type, name)
+    return _data(_whole(column, _to_arrow(np.empty(0, dtype=dtype)).type, name), dtype, name)
+
+
+def _data(array: pa.Array, dtype: np.dtype[Any], name: str) -> NDArray[Any]:
     if dtype.names:
         data = np.empty(len(array), dtype=dtype)
         for field in dtype.names:
             part = array.field(field)
             if part.null_count:
                 raise CorruptData(f"field {field!r} of column {name!r} has missing values")
-            data[field] = part.to_numpy()
+            data[field] = _data(part, dtype[field], name)
         return data
     if dtype.subdtype is None:
         return np.asarray(array.to_numpy())

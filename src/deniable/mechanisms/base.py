@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from deniable.domain import Domain, DomainLike
+from deniable.domain import Domain, DomainLike, Text
 from deniable.errors import InvalidArgument, require_int, require_type
 from deniable.privacy import Channel, Guarantee, check_epsilon, exact_channel, exp_below
 from deniable.randomness import (
@@ -68,6 +68,13 @@ class Mechanism(ABC):
     #: Whether a report is `guarantee.ratio` times as likely under each value that it supports as
     #: under each other: then the exact likelihood of reports is known.
     two_valued: ClassVar[bool] = False
+    #: Whether the channel uses all of epsilon; where not, `guarantee` says what it uses.
+    spends_all: ClassVar[bool] = True
+    #: Whether a count of supports is a sum of independent coins. It is not where respondents share
+    #: hash functions: then frequencies are unbiased, and variances hold, over the choice of these.
+    independent: ClassVar[bool] = True
+    #: Whether answers may be any `Text`, too.
+    takes_text: ClassVar[bool] = False
     #: Design integers that make the channel enumerable, where a small domain alone does not.
     small_design: ClassVar[dict[str, int]] = {}
 
@@ -77,9 +84,7 @@ class Mechanism(ABC):
     def __init__(self, domain: DomainLike, epsilon: float, **integers: int | None) -> None:
         """Freeze the fields; every integer that is None is derived from epsilon."""
         vars(self).update(domain=Domain.of(domain), epsilon=check_epsilon(epsilon))
-        if self.domain.size != (self.only_size or self.domain.size):
-            name = type(self).__name__
-            raise InvalidArgument("domain", self.domain, f"{self.only_size} answers for {name}")
+        self._check_domain()
         for name, given in integers.items():
             low, high = (1, SCALE - 1) if name in self.thresholds else (-1, SCALE)
             integer = self._derive(name) if given is None else given
@@ -87,8 +92,16 @@ class Mechanism(ABC):
         if self.guarantee.ratio > exp_below(self.epsilon):
             found = f"these give {self.guarantee.epsilon}"
             self._refuse_thresholds(f"such that epsilon = {self.epsilon} holds ({found})")
-        if self.p <= getattr(self, "q", 0):
+        if getattr(self, "p", 1) <= getattr(self, "q", 0):
             self._refuse_thresholds("such that a report supports its own value more than others")
+
+    def _check_domain(self) -> None:
+        name = type(self).__name__
+        if isinstance(self.domain, Text):
+            if not self.takes_text:
+                raise InvalidArgument("domain", self.domain, f"a list of answers for {name}")
+        elif self.domain.size != (self.only_size or self.domain.size):
+            raise InvalidArgument("domain", self.domain, f"{self.only_size} answers for {name}")
 
     def _refuse_thresholds(self, allowed: str) -> None:
         thresholds = {name: getattr(self, name) for name in self.thresholds}
@@ -151,7 +164,7 @@ class Mechanism(ABC):
         """Whether n reports can have these counts; families say more where more is known."""
         return bool(np.all((counts >= 0) & (counts <= n)))
 
-    def fill(self, values: NDArray[np.uint32], out: NDArray[Any], keystream: Keystream) -> None:
+    def fill(self, values: NDArray[Any], out: NDArray[Any], keystream: Keystream) -> None:
         """Write the reports of many values; families override it with a kernel.
 
         ``out`` may be longer than ``values``, up to a multiple of 8; what follows is not used.
@@ -165,11 +178,16 @@ class Mechanism(ABC):
         return counts if self.cells == self.domain.size else None
 
     def unbiased(self, counts: Counts, n: int) -> Floats:
-        """Unbiased frequencies: f_v = (c_v / n - q) / (p - q)."""
-        return (counts / n - float(self.q)) / float(self.p - self.q)
+        """Unbiased frequencies: f_v = (c_v / n - q) / (p - q) with the supports c."""
+        supports = np.asarray(self.supports(counts, n))
+        return (supports / n - float(self.q)) / float(self.p - self.q)
 
-    def variance_line(self, f: Floats) -> tuple[Floats, Floats]:
-        """(A, B) with n Var(f_v) = A_v + B_v f_v for a fixed population with frequencies f.
+    def response(self) -> Floats:
+        """Row u: the mean of `unbiased` when all answer u. The identity, but for shared hashes."""
+        return np.eye(self.domain.size)
+
+    def variance_line(self, f: Floats, n: int) -> tuple[Floats, Floats]:
+        """(A, B) with n Var(f_v) = A_v + B_v f_v for n people with frequencies f.
 
         For supports with p and q: A = q (1 - q) / (p - q)^2 and B = (1 - p - q) / (p - q).
         """
@@ -180,7 +198,7 @@ class Mechanism(ABC):
 
     def estimated_line(self, counts: Counts, n: int) -> tuple[Floats, Floats]:
         """`variance_line` of an unknown population, from its counts."""
-        return self.variance_line(np.clip(self.unbiased(counts, n), 0.0, 1.0))
+        return self.variance_line(np.clip(self.unbiased(counts, n), 0.0, 1.0), n)
 
     def variance(self, n: int, f: ArrayLike | None = None) -> Floats:
         """The variance of each unbiased frequency from n reports of a fixed population.
@@ -192,12 +210,13 @@ class Mechanism(ABC):
         k = self.domain.size
         frequencies = self._frequencies(np.full(k, 1 / k) if f is None else f)
         one = frequencies.ndim == 0
-        a, b = self.variance_at(float(frequencies)) if one else self.variance_line(frequencies)
+        line = self.variance_at if one else self.variance_line
+        a, b = line(frequencies, n)
         return np.asarray((a + b * frequencies) / n)
 
-    def variance_at(self, f: float) -> tuple[Floats, Floats]:
+    def variance_at(self, f: Floats, n: int) -> tuple[Floats, Floats]:
         """`variance_line` of one value with frequency f while the others share the rest equally."""
-        return self.variance_line(np.array(f))
+        return self.variance_line(f, n)
 
     def channel(self) -> Channel:
         """The exact channel matrix, inputs x outputs, by running `report`; for small domains."""
@@ -253,10 +272,7 @@ class Mechanism(ABC):
 
     def pack(self, reports: Sequence[Any]) -> NDArray[Any]:
         """Single reports as a column of `dtype`."""
-        if self.dtype.subdtype is not None:
-            flat = np.frombuffer(b"".join(reports), dtype=np.uint8)
-            return flat.reshape(len(reports), *self.dtype.shape).copy()
-        return np.array(list(reports), dtype=self.dtype)
+        return _column(reports, self.dtype)
 
     def _randomise(self, indices: NDArray[Any], key: bytes, threads: int | None) -> NDArray[Any]:
         if len(indices) <= SMALL_JOB:
@@ -284,7 +300,7 @@ class Mechanism(ABC):
             for chunk in range(first, chunks, workers):
                 part = slice(chunk * CHUNK, (chunk + 1) * CHUNK)
                 keystream.seek(chunk)
-                self.fill(indices[part].astype(np.uint32), data[part], keystream)
+                self.fill(indices[part].astype(self.domain.dtype), data[part], keystream)
 
         run(work, range(workers))
         return data[:n]
@@ -331,11 +347,24 @@ class Mechanism(ABC):
         return hash(self._key)
 
     def __str__(self) -> str:
-        return f"{type(self).__name__}, k = {self.domain.size}, epsilon = {self.epsilon:g}"
+        size = "any text" if isinstance(self.domain, Text) else f"k = {self.domain.size}"
+        return f"{type(self).__name__}, {size}, epsilon = {self.epsilon:g}"
 
     def __repr__(self) -> str:
         integers = "".join(f", {name}={getattr(self, name)}" for name in self.design)
         return f"{type(self).__name__}({self.domain!r}, epsilon={self.epsilon}{integers})"
+
+
+def _column(values: Sequence[Any], dtype: np.dtype[Any]) -> NDArray[Any]:
+    if dtype.names:
+        data = np.empty(len(values), dtype=dtype)
+        for place, name in enumerate(dtype.names):
+            data[name] = _column([value[place] for value in values], dtype[name])
+        return data
+    if dtype.subdtype is not None:
+        flat = np.frombuffer(b"".join(values), dtype=np.uint8)
+        return flat.reshape(len(values), *dtype.shape).copy()
+    return np.array(list(values), dtype=dtype)
 
 
 def as_floats(name: str, values: ArrayLike) -> Floats:
@@ -362,8 +391,8 @@ def mixture_ratio(keep: int, outcomes: int, favoured: Fraction = Fraction(1)) ->
 
 
 def batches(
-    values: NDArray[np.uint32], out: NDArray[Any], keystream: Keystream, words: int
-) -> Iterator[tuple[NDArray[np.uint32], NDArray[Any], Words]]:
+    values: NDArray[Any], out: NDArray[Any], keystream: Keystream, words: int
+) -> Iterator[tuple[NDArray[Any], NDArray[Any], Words]]:
     """Cut a chunk into cache-sized pieces, each with its coins, ``words`` a report."""
     report_bytes = out.nbytes // len(out)
     step = max(8, min(BATCH, BLOCK_WORDS // words, CACHE_BYTES // report_bytes) // 8 * 8)

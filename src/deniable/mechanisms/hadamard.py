@@ -145,18 +145,18 @@ class HR(IndexMechanism):
         rows = walsh_hadamard(counts.reshape(self.blocks, self.block))[:, 1:]
         return rows.reshape(-1)[self._places]
 
-    def variance_line(self, f: Floats) -> tuple[Floats, Floats]:
+    def variance_line(self, f: Floats, n: int) -> tuple[Floats, Floats]:
         """n Var = (t F + (1 - t) / M) / t^2 - f_v."""
         owner = self._places // (self.block - 1)
         shares = np.bincount(owner, weights=f, minlength=self.blocks).astype(np.float64)
         return self._line(shares[owner], f)
 
-    def variance_at(self, f: float) -> tuple[Floats, Floats]:
+    def variance_at(self, f: Floats, n: int) -> tuple[Floats, Floats]:
         """The value's block is full: block - 1 values, or all k."""
         k = self.domain.size
         neighbours = min(self.block - 1, k) - 1
         share = f + (1 - f) * neighbours / (k - 1)
-        return self._line(np.array(share), np.array(f))
+        return self._line(share, f)
 
     def estimated_line(self, counts: Counts, n: int) -> tuple[Floats, Floats]:
         """n Var = c(block) / (n t^2) - f_v: the block's count is known, at least one is assumed."""
