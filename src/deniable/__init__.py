@@ -12,13 +12,16 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from deniable.domain import Domain as Domain
+    from deniable.domain import Text as Text
     from deniable.estimation import Estimate as Estimate
     from deniable.estimation import combine as combine
     from deniable.mechanisms import BLH as BLH
     from deniable.mechanisms import BRR as BRR
+    from deniable.mechanisms import CMS as CMS
     from deniable.mechanisms import GRR as GRR
     from deniable.mechanisms import HR as HR
     from deniable.mechanisms import OLH as OLH
+    from deniable.mechanisms import ORR as ORR
     from deniable.mechanisms import OUE as OUE
     from deniable.mechanisms import SS as SS
     from deniable.mechanisms import SUE as SUE
@@ -40,10 +43,24 @@ _HOMES = {
     "Estimate": "estimation",
     "Guarantee": "privacy",
     "Reports": "reports",
+    "Text": "domain",
     "Tally": "tally",
     "combine": "estimation",
 }
-_MECHANISMS = ("BLH", "BRR", "GRR", "HR", "OLH", "OUE", "SS", "SUE", "UE", "Mechanism")
+_MECHANISMS = (
+    "BLH",
+    "BRR",
+    "CMS",
+    "GRR",
+    "HR",
+    "OLH",
+    "ORR",
+    "OUE",
+    "SS",
+    "SUE",
+    "UE",
+    "Mechanism",
+)
 _HOMES |= dict.fromkeys(_MECHANISMS, "mechanisms")
 
 __all__ = sorted([*_HOMES, "from_spec", "mechanism", "mechanisms", "register"])

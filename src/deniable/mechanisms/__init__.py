@@ -14,11 +14,13 @@ from deniable.mechanisms.base import SPEC_VERSION, Mechanism
 from deniable.mechanisms.direct import BRR, GRR
 from deniable.mechanisms.hadamard import HR
 from deniable.mechanisms.hashing import BLH, OLH
+from deniable.mechanisms.open import ORR
+from deniable.mechanisms.sketches import CMS
 from deniable.mechanisms.subset import SS
 from deniable.mechanisms.unary import OUE, SUE, UE
 
 __all__ = [
-    "BLH", "BRR", "GRR", "HR", "OLH", "OUE", "SS", "SUE", "UE",
+    "BLH", "BRR", "CMS", "GRR", "HR", "OLH", "ORR", "OUE", "SS", "SUE", "UE",
     "Mechanism", "from_spec", "mechanism", "mechanisms", "register",
 ]  # fmt: skip
 
@@ -35,7 +37,7 @@ def register(family: type[Mechanism]) -> type[Mechanism]:
     return family
 
 
-for _family in (BRR, GRR, SUE, OUE, UE, SS, BLH, OLH, HR):
+for _family in (BRR, GRR, SUE, OUE, UE, SS, BLH, OLH, HR, CMS, ORR):
     register(_family)
 
 

@@ -16,6 +16,7 @@ from deniable.domain import DomainLike
 from deniable.errors import InvalidArgument, require_int
 from deniable.mechanisms.base import Counts, Floats, batches, mixture_keep, mixture_ratio
 from deniable.mechanisms.index import IndexMechanism
+from deniable.mechanisms.mixing import mixed_all
 from deniable.privacy import Guarantee, check_epsilon, exp_below
 from deniable.randomness import SCALE, Coins, Keystream
 
@@ -184,12 +185,9 @@ def public_permutation(size: int, seed: int) -> NDArray[np.int64]:
     if seed < 0:
         places = np.arange(size)
     else:
-        x = np.arange(size, dtype=np.uint64) + np.uint64((seed << 32) % SCALE)
-        x += np.uint64(0x9E3779B97F4A7C15)
-        x = (x ^ (x >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-        x = (x ^ (x >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+        keys = mixed_all(np.arange(size, dtype=np.uint64) + np.uint64((seed << 32) % SCALE))
         places = np.empty(size, dtype=np.int64)
-        places[np.argsort(x ^ (x >> np.uint64(31)))] = np.arange(size)
+        places[np.argsort(keys)] = np.arange(size)
     places.setflags(write=False)
     return places
 

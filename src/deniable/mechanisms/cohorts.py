@@ -1,0 +1,418 @@
+"""Cohorts: respondents share public hash functions, and randomise the cell of their value.
+
+A respondent draws a cohort, hashes the value into ``width`` cells with the cohort's public hash
+functions, and randomises the cell with a mechanism for few values, the `inner` one. Answers may be
+any text; what the reports say about a value is found when somebody asks about it. Apple's sketches
+(2017), RAPPOR (Erlingsson et al. 2014), O-RAPPOR and O-RR (Kairouz et al. 2016) are of this kind.
+"""
+
+from __future__ import annotations
+
+import math
+from abc import abstractmethod
+from collections.abc import Iterable, Sequence
+from fractions import Fraction
+from functools import cached_property, lru_cache
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from deniable.domain import Candidates, DomainLike, Text, text_codes
+from deniable.errors import InvalidArgument, require_int
+from deniable.mechanisms.base import Counts, Floats, Mechanism, batches
+from deniable.mechanisms.collisions import Collisions, mean_square
+from deniable.mechanisms.index import index_bits, index_dtype
+from deniable.mechanisms.mixing import mixed, mixed_all, permuted
+from deniable.privacy import Guarantee, check_epsilon
+from deniable.randomness import Coins, Keystream
+
+LIMITS = {
+    "cohorts": (1, 1 << 16),
+    "width": (2, 1 << 16),
+    "hashes": (1, 16),
+    "permuted": (0, 1),
+    "seed": (0, (1 << 32) - 1),
+}
+#: Widths to choose from; what `suggest` assumes, and how large it lets a tally become.
+WIDTHS = (2, 3, 4, 5, 6, 8, 11, *(1 << j for j in range(4, 13)))
+USUAL_N, USUAL_SECOND_MOMENT = 20_000, 0.05
+MOST_CELLS = 1 << 18
+
+
+class CohortMechanism(Mechanism):
+    """A report (cohort, inner report); the cohort is drawn whatever the value.
+
+    Let C be the number of cohorts, p and q those of the inner mechanism, and P the probability that
+    another value sets a given cell: 1 / width for one hash function. The report of another value
+    then supports a value with q* = q + P (p - q), and f_v = (c_v / n - q*) / (p - q*) is unbiased
+    over the choice of the hash functions, whatever else was answered. But people with the same
+    value in the same cohort collide with the same others, which adds about (r / C) sum_{u != v}
+    f_u^2 to the variance, r = P / (1 - P): it does not vanish with n (see `variance_line`).
+
+    Hash functions are those of `code` and `keys`: cell floor(S(code xor key) width / 2**64), or,
+    for a list of answers, permutations dealt out to the cells in turn (``permuted``).
+    """
+
+    design: ClassVar[tuple[str, ...]] = ("cohorts", "width", "seed")
+    small_design = {"cohorts": 2, "width": 4, "seed": 3}
+    independent = False
+    takes_text = True
+    inner_family: ClassVar[type[Mechanism]]
+
+    cohorts: int
+    width: int
+    seed: int
+    #: How many cells a value has, and whether values are dealt out by permutations.
+    hashes: int = 1
+    permuted: int = 0
+    #: Numbers of hash functions that `suggest` compares.
+    hashes_to_try: ClassVar[tuple[int, ...]] = (1,)
+
+    def __init__(self, domain: DomainLike, epsilon: float, **integers: int | None) -> None:
+        for name, given in integers.items():
+            if name in LIMITS and given is not None:
+                require_int(name, given, *LIMITS[name])
+        super().__init__(domain, epsilon, **integers)
+        if self.permuted and (self._is_open or self.hashes > 1):
+            allowed = "0 for answers that may be any text, and for several hash functions"
+            raise InvalidArgument("permuted", self.permuted, allowed)
+
+    @property
+    def _is_open(self) -> bool:
+        return isinstance(self.domain, (Text, Candidates))
+
+    def among(self, candidates: Iterable[str]) -> Self:
+        """The same mechanism, asked about some texts (and everything else together)."""
+        if not isinstance(self.domain, Text):
+            raise InvalidArgument("candidates", candidates, "left out: the answers are listed")
+        integers = {name: getattr(self, name) for name in (*self.design, *self.thresholds)}
+        return type(self)(Candidates(candidates), self.epsilon, **integers)
+
+    # ---- the channel
+
+    @cached_property
+    def inner(self) -> Any:
+        """What randomises a cell."""
+        return self._inner(**{name: getattr(self, name) for name in self.thresholds})
+
+    def _inner(self, **thresholds: int) -> Mechanism:
+        """Two values differ in ``hashes`` cells each, so it gets epsilon / hashes, rounded down."""
+        share = self.epsilon / self.hashes
+        if Fraction(share) * self.hashes > Fraction(self.epsilon):
+            share = math.nextafter(share, 0.0)
+        return self.inner_family(self.width, share, **thresholds)
+
+    def _derive(self, name: str) -> int:
+        if name in self.design:
+            return self.suggest(self.epsilon)[name]
+        threshold: int = getattr(self._inner(), name)
+        return threshold
+
+    @classmethod
+    def suggest(
+        cls, epsilon: float, n: int = USUAL_N, second_moment: float = USUAL_SECOND_MOMENT
+    ) -> dict[str, int]:
+        """The integers of the design that suit n respondents, by the formula of the variance.
+
+        ``second_moment`` is sum f^2 of what is expected, 1 / k for k equally frequent values.
+        Cohorts are as many as make what they share a tenth of the noise; then the shortest
+        report is taken whose variance is within 3 % of the least.
+        """
+        return dict(suggested(cls, check_epsilon(epsilon), n, second_moment))
+
+    def report(self, value: int, coins: Coins) -> tuple[int, Any]:
+        cohort = coins.choice(self.cohorts)
+        return cohort, self._randomised(self._cells_of(value, cohort), coins)
+
+    def _randomised(self, cells: Sequence[int], coins: Coins) -> Any:
+        return self.inner.report(cells[0], coins)
+
+    def _cells_of(self, value: int, cohort: int) -> list[int]:
+        """The cell of a value (an index, or the code of a text) under each hash of a cohort."""
+        first = (self.seed << 32) + cohort * self.hashes
+        keys = [mixed(first + number) for number in range(self.hashes)]
+        if self.permuted:
+            return [permuted(value, key, self.domain.size) % self.width for key in keys]
+        code = value if isinstance(self.domain, Text) else int(self.codes[value])
+        return [mixed(code ^ key) * self.width >> 64 for key in keys]
+
+    @cached_property
+    def codes(self) -> NDArray[np.uint64]:
+        """What stands for each listed value where it is hashed: numbers of 64 bits."""
+        labels = self.domain.labels
+        if labels is not None and not self.permuted:
+            return text_codes(labels[:-1] if self._is_open else labels)
+        indices = np.arange(self.domain.size, dtype=np.uint64)
+        return indices if self.permuted else mixed_all(indices)
+
+    @cached_property
+    def keys(self) -> NDArray[np.uint64]:
+        """The hash functions: one key for each cohort and hash."""
+        numbers = np.arange(self.cohorts * self.hashes, dtype=np.uint64)
+        keys = mixed_all(numbers + np.uint64(self.seed << 32))
+        return keys.reshape(self.cohorts, self.hashes)
+
+    @property
+    def sizes(self) -> tuple[np.uint64, np.uint64, np.uint64]:
+        """(width, size, bits) as the kernels want them; size 0 unless values are permuted."""
+        size = self.domain.size if self.permuted else 0
+        return np.uint64(self.width), np.uint64(size), np.uint64(size.bit_length())
+
+    @property
+    def coin_words(self) -> int:
+        words: int = self.inner.coin_words
+        return 1 + words
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        return np.dtype([("cohort", index_dtype(self.cohorts)), ("report", self.inner.dtype)])
+
+    @property
+    def bits_per_report(self) -> int:
+        bits: int = self.inner.bits_per_report
+        return index_bits(self.cohorts) + bits
+
+    @cached_property
+    def guarantee(self) -> Guarantee:
+        return Guarantee(self.inner.guarantee.ratio**self.hashes)
+
+    def fill(self, values: NDArray[Any], out: NDArray[Any], keystream: Keystream) -> None:
+        from deniable.kernels.cohorts import cohort_cells
+
+        for some, target, words in batches(values, out, keystream, 1):
+            codes = some if isinstance(self.domain, Text) else self.codes[some]
+            cohorts = np.empty(len(some), dtype=np.uint32)
+            cells = np.empty((len(some), self.hashes), dtype=np.uint32)
+            cohort_cells(cohorts, cells, codes, words, self.keys, self.sizes)
+            rows = np.empty(len(target), dtype=self.inner.dtype)
+            self._fill_inner(cells, rows, keystream)
+            target["cohort"][: len(some)] = cohorts
+            target["report"][: len(some)] = rows[: len(some)]
+
+    def _fill_inner(
+        self, cells: NDArray[np.uint32], rows: NDArray[Any], keystream: Keystream
+    ) -> None:
+        self.inner.fill(np.ascontiguousarray(cells[:, 0]), rows, keystream)
+
+    # ---- counts: one row a cohort, the number of its reports and then the inner counts
+
+    @property
+    def cells(self) -> int:
+        inner: int = self.inner.cells
+        return self.cohorts * (1 + inner)
+
+    def count(self, data: NDArray[Any]) -> Counts:
+        if data.size and (highest := int(data["cohort"].max())) >= self.cohorts:
+            raise InvalidArgument("reports", highest, f"cohorts of 0..{self.cohorts - 1}")
+        table = np.empty((self.cohorts, 1 + self.inner.cells), dtype=np.int64)
+        table[:, 0] = np.bincount(data["cohort"], minlength=self.cohorts)
+        table[:, 1:] = self._count_inner(data)
+        return table.reshape(-1)
+
+    @abstractmethod
+    def _count_inner(self, data: NDArray[Any]) -> Counts:
+        """The counts of the inner mechanism, a row for each cohort."""
+
+    def possible_counts(self, counts: Counts, n: int) -> bool:
+        table = counts.reshape(self.cohorts, -1)
+        sizes = table[:, 0].tolist()
+        inner = (
+            self.inner.possible_counts(row, size)
+            for row, size in zip(table[:, 1:], sizes, strict=True)
+        )
+        return min(sizes) >= 0 and sum(sizes) == n and all(inner)
+
+    def by_cohort(self, counts: Counts) -> tuple[Counts, Counts]:
+        """The number of reports of each cohort, and how many of them support each cell."""
+        table = counts.reshape(self.cohorts, -1)
+        return table[:, 0], self._cell_supports(table[:, 1:], table[:, :1])
+
+    def _cell_supports(self, counts: Counts, sizes: Counts) -> Counts:
+        return counts
+
+    # ---- numbers
+
+    @property
+    def p(self) -> Fraction:
+        p: Fraction = self.inner.p
+        return p
+
+    @property
+    def q(self) -> Fraction:
+        """q* = q + P (p - q): others collide with probability P."""
+        q: Fraction = self.inner.q
+        return q + self.collisions.share * (self.p - q)
+
+    @cached_property
+    def collisions(self) -> Collisions:
+        """How often values meet."""
+        if self.permuted:
+            return Collisions.of_permutation(self.width, self.domain.size)
+        return Collisions.of_hashes(self.width, self.hashes)
+
+    def supports(self, counts: Counts, n: int) -> Counts | None:
+        """The reports whose cell holds the value (a mean over several hash functions has none)."""
+        if self._is_open or self.hashes > 1:
+            return None
+        return self.sums_over_cells(self.by_cohort(counts)[1])
+
+    def sums_over_cells(self, table: NDArray[Any]) -> NDArray[Any]:
+        """For each value the sum of ``table[cohort, cell]`` over its cells."""
+        from deniable.kernels.cohorts import sums_over_cells
+        from deniable.kernels.threads import run, thread_count
+
+        def work(part: slice) -> NDArray[Any]:
+            out = np.zeros(self.codes.size, dtype=table.dtype)
+            sums_over_cells(table[part], self.codes, self.keys[part], self.sizes, out)
+            return out
+
+        step = max(1, -(-self.cohorts // thread_count(None)))
+        parts = [slice(start, start + step) for start in range(0, self.cohorts, step)]
+        return np.asarray(sum(run(work, parts)))
+
+    def masses_of_cells(self, weights: NDArray[Any]) -> NDArray[Any]:
+        """For each cohort and cell the weight of the values that have it: the transpose."""
+        from deniable.kernels.cohorts import masses_of_cells
+
+        table = np.zeros((self.cohorts, self.width), dtype=weights.dtype)
+        masses_of_cells(weights, self.codes, self.keys, self.sizes, table)
+        return table
+
+    def unbiased(self, counts: Counts, n: int) -> Floats:
+        """(c_v / n - q*) / (p - q*) with the mean c_v over the cells of v; the rest is outside."""
+        sums = self.sums_over_cells(self.by_cohort(counts)[1])
+        f = (sums / (n * self.hashes) - float(self.q)) / float(self.p - self.q)
+        return np.append(f, 1 - f.sum()) if self._is_open else f
+
+    def response(self) -> Floats:
+        """(C_uv - P) / (1 - P), where C_uv is the part of the cells of v that u sets."""
+        k, share = self.domain.size, float(self.collisions.share)
+        rows = [self.masses_of_cells(one) > 0 for one in np.eye(k, dtype=np.int64)]
+        parts = np.array([self.sums_over_cells(row.astype(np.int64)) for row in rows])
+        return np.asarray((parts / (self.cohorts * self.hashes) - share) / (1 - share))
+
+    def variance_line(self, f: Floats, n: int) -> tuple[Floats, Floats]:
+        """n Var = A + B f_v + (n / C) (s (F - (1 - f_v) / n) + d ((1 - f_v)^2 - F)).
+
+        A and B are those of reports that share no hash function, F = sum_{u != v} f_u^2; s and d
+        are `Collisions.same` and `different` over (1 - P)^2.
+        """
+        return self._line(f, n, float(np.sum(f * f)))
+
+    def variance_at(self, f: Floats, n: int) -> tuple[Floats, Floats]:
+        return self._line(f, n, float(f * f + (1 - f) ** 2 / (self.domain.size - 1)))
+
+    def estimated_line(self, counts: Counts, n: int) -> tuple[Floats, Floats]:
+        """`variance_line` with F estimated from the cells; outside as cohorts differ about it."""
+        f = np.clip(self.unbiased(counts, n), 0.0, 1.0)
+        a, b = self._line(f, n, second_moment(self, counts))
+        if self._is_open:
+            a[-1], b[-1] = n * self._outside_variance(counts), 0.0
+        return a, b
+
+    def _line(self, f: Floats, n: int, square: float) -> tuple[Floats, Floats]:
+        scale = float((self.inner.p - self.inner.q) * (1 - self.collisions.share)) ** 2
+        own, other = (variance / scale for variance in self._report_variances)
+        met = float(1 - self.collisions.share) ** 2 * self.cohorts
+        same, different = float(self.collisions.same) / met, float(self.collisions.different) / met
+        others = square - f * f
+        shared = n * (same * others + different * ((1 - f) ** 2 - others)) - same * (1 - f)
+        return np.asarray(other + shared), np.full(f.shape, own - other)
+
+    @cached_property
+    def _report_variances(self) -> tuple[float, float]:
+        """The variance of the mean of the bits of a value in one report, by that value and not."""
+        p, q, met = self.inner.p, self.inner.q, self.collisions
+        gain, shape = p - q, (self.width, self.hashes)
+        own = mean_square(p, p * p, *shape) - p * p
+        pair = q * q + 2 * q * gain * met.share + gain * gain * met.both
+        return float(own), float(mean_square(self.q, pair, *shape) - self.q**2)
+
+    def _outside_variance(self, counts: Counts) -> float:
+        """The variance of the sum of all candidates, from how much cohorts differ (jackknife)."""
+        sizes, supports = self.by_cohort(counts)
+        held = self.masses_of_cells(np.ones(self.codes.size, dtype=np.int64))
+        found = sizes > 0
+        weights = sizes[found] / sizes.sum()
+        means = (held * supports)[found].sum(axis=1) / (sizes[found] * self.hashes)
+        means /= float(self.p - self.q)
+        spread = np.sum(weights**2 * (means - weights @ means) ** 2)
+        return float(spread * weights.size / max(1, weights.size - 1))
+
+
+class CohortIndices(CohortMechanism):
+    """Cohorts whose inner reports are an index."""
+
+    thresholds = ("keep",)
+    keep: int
+
+    def _count_inner(self, data: NDArray[Any]) -> Counts:
+        from deniable.kernels.direct import histogram
+
+        cells: int = self.inner.cells
+        if data.size and (highest := int(data["report"].max())) >= cells:
+            raise InvalidArgument("reports", highest, f"indices of 0..{cells - 1}")
+        flat = data["cohort"].astype(np.uint32) * np.uint32(cells) + data["report"]
+        return histogram(flat, self.cohorts * cells).reshape(self.cohorts, cells)
+
+
+class CohortBits(CohortMechanism):
+    """Cohorts whose cells are bits, each randomised on its own."""
+
+    def _count_inner(self, data: NDArray[Any]) -> Counts:
+        from deniable.kernels.cohorts import bit_sums
+
+        rows = np.ascontiguousarray(data["report"])
+        table = np.zeros((self.cohorts, 8 * rows.shape[1]), dtype=np.int64)
+        bit_sums(rows, np.ascontiguousarray(data["cohort"]), table)
+        if table[:, self.width :].any():
+            allowed = f"rows whose bits from {self.width} on are zero"
+            raise InvalidArgument("reports", "a padding bit that is set", allowed)
+        return table[:, : self.width]
+
+
+def second_moment(mechanism: CohortMechanism, counts: Counts) -> float:
+    """sum_u f_u^2 over all values, also unknown ones, from how uneven the cells are.
+
+    The squares of the frequencies x of the cells sum to own F + cross (1 - F) (see `Collisions`),
+    and their estimates have the variance m (1 - m) / ((p - q)^2 (N - 1)) in a cohort of N.
+    """
+    sizes, supports = mechanism.by_cohort(counts)
+    several = sizes > 1
+    if not several.any():
+        return 1.0
+    size = sizes[several].astype(np.float64)
+    m = supports[several] / size[:, None]
+    gain = float(mechanism.inner.p - mechanism.inner.q)
+    squares = ((m - float(mechanism.inner.q)) ** 2).sum(axis=1)
+    noise = (m * (1 - m)).sum(axis=1) / (size - 1)
+    total = np.average((squares - noise) / gain**2, weights=size * (size - 1))
+    own, cross = float(mechanism.collisions.own), float(mechanism.collisions.cross)
+    return float(np.clip((total - cross) / (own - cross), 0.0, 1.0))
+
+
+@lru_cache(maxsize=256)
+def suggested(
+    family: type[CohortMechanism], epsilon: float, n: int, second_moment: float
+) -> tuple[tuple[str, int], ...]:
+    """`CohortMechanism.suggest`."""
+    require_int("n", n, 1, 1 << 53)
+    if not isinstance(second_moment, (int, float)) or not 0 < second_moment <= 1:
+        raise InvalidArgument("second_moment", second_moment, "a number above 0, at most 1")
+    found = []
+    for hashes in family.hashes_to_try:
+        for width in WIDTHS:
+            given = {"cohorts": 1, "width": width, "hashes": hashes}
+            design = {name: given[name] for name in family.design if name in given}
+            m = family(Text(), epsilon, seed=0, **design)
+            (alone,), _ = m._line(np.zeros(1), 0, 0.0)
+            (one,), _ = m._line(np.zeros(1), 1, second_moment)
+            shared = max(0.0, one - alone) * n
+            most = min(LIMITS["cohorts"][1], MOST_CELLS // width)
+            wanted = 1 << math.ceil(math.log2(max(1.0, 10 * shared / alone)))
+            design["cohorts"] = cohorts = min(most, wanted)
+            found.append((alone + shared / cohorts, m.bits_per_report, design))
+    least = min(variance for variance, _, _ in found)
+    good = [row for row in found if row[0] <= 1.03 * least]
+    return tuple(min(good, key=lambda row: row[1])[2].items())

@@ -1,0 +1,39 @@
+"""Apple's count-mean sketches (2017), with hashed cells randomised as bits or as one sign."""
+
+from __future__ import annotations
+
+from deniable.domain import DomainLike
+from deniable.mechanisms.cohorts import CohortBits
+from deniable.mechanisms.unary import SUE
+
+
+class CMS(CohortBits):
+    """Count mean sketch: ``cohorts`` hash functions to ``width`` cells, which are bits.
+
+    With s = e^(eps / 2), m = width and K hash functions n Var = (m / (m - 1))^2 (s / (s - 1)^2 + (1
+    - f) g) + (g / K) (n sum_{u != v} f_u^2 - (1 - f)), g = (1 - 1 / m) / m. Apple sends m bits,
+    1,024 in its papers, and keeps up to 65,536 hash functions.
+    """
+
+    name = "cms"
+    paper = "Apple 2017"
+    good_for = "huge or open domains with a report of a few bytes; shared hash functions"
+    thresholds = ("one", "zero")
+    inner_family = SUE
+    two_valued = True
+    one: int
+    zero: int
+
+    def __init__(
+        self,
+        domain: DomainLike,
+        epsilon: float,
+        *,
+        cohorts: int | None = None,
+        width: int | None = None,
+        seed: int = 0,
+        one: int | None = None,
+        zero: int | None = None,
+    ) -> None:
+        integers = {"cohorts": cohorts, "width": width, "seed": seed, "one": one, "zero": zero}
+        super().__init__(domain, epsilon, **integers)
