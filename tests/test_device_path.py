@@ -31,7 +31,7 @@ PRIVATISING = {
         "_mask_last_word",
     ),
     "direct": ("keep_or_draw", "keep_or_flip"),
-    "hadamard": ("hadamard_responses",),
+    "hadamard": ("hadamard_responses", "hadamard_signs"),
     "hashing": ("hashed_reports",),
     "subset": ("_sprinkle", "row_sizes", "_resize", "_floyd"),
 }

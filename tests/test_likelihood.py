@@ -27,6 +27,10 @@ def supports_by_definition(m, data):
         own, inner = np.divmod(data.astype(np.uint64), np.uint64(m.block))
         even = np.bitwise_count(inner[:, None] & row) % 2 == 0
         return (even & (own[:, None] == block)).astype(float)
+    if m.name in ("hrr", "shist"):
+        row, bit = np.divmod(data[:, None].astype(np.uint64), np.uint64(2))
+        column = v if m.name == "hrr" else m._dealt.astype(np.uint64)
+        return (np.bitwise_count(row & column) % 2 == bit).astype(float)
     if m.name in ("blh", "olh"):
         a, b, c, y = (data[name].astype(np.uint64)[:, None] for name in "abcy")
         p, g = np.uint64(m.modulus), np.uint64(m.g)
@@ -108,7 +112,7 @@ def test_the_certificate_holds_everywhere(name, epsilon):
         assert found.passes <= 20, case
 
 
-@pytest.mark.parametrize("name", ["sue", "oue", "olh", "hr"])
+@pytest.mark.parametrize("name", ["sue", "oue", "olh", "hr", "hrr"])
 @pytest.mark.parametrize("epsilon", [2.0**-10, 8.0, 32.0])
 def test_extreme_budgets(name, epsilon):
     for n in (1, 40, 2000):
@@ -135,7 +139,7 @@ def test_no_other_estimate_is_likelier(name):
 
 
 @pytest.mark.parametrize(("solve", "most"), [(newton.newton, 12), (gradients.accelerated, 60)])
-@pytest.mark.parametrize("name", ["grr", "oue", "olh", "hr"])
+@pytest.mark.parametrize("name", ["grr", "oue", "olh", "hr", "shist"])
 def test_both_solvers_find_the_maximum(solve, most, name):
     reports = draw(dn.mechanism(name, 30, 2.0), 5000, "geometric")
     objective, _ = likelihood._open([reports], 1, 1 << 30)
@@ -143,7 +147,7 @@ def test_both_solvers_find_the_maximum(solve, most, name):
     assert certificate(likelihoods(reports), point.f) < 1e-9
 
 
-@pytest.mark.parametrize("name", ["oue", "ss", "olh", "hr"])
+@pytest.mark.parametrize("name", ["oue", "ss", "olh", "hr", "hrr"])
 @pytest.mark.parametrize("epsilon", [1.0, 4.0, 8.0])
 @pytest.mark.parametrize(("shape", "n"), [("zipf", 3000), ("spikes", 3000), ("uniform", 30)])
 def test_large_domains(name, epsilon, shape, n):

@@ -19,7 +19,9 @@ if TYPE_CHECKING:
     from deniable.mechanisms import BRR as BRR
     from deniable.mechanisms import CMS as CMS
     from deniable.mechanisms import GRR as GRR
+    from deniable.mechanisms import HCMS as HCMS
     from deniable.mechanisms import HR as HR
+    from deniable.mechanisms import HRR as HRR
     from deniable.mechanisms import OLH as OLH
     from deniable.mechanisms import ORR as ORR
     from deniable.mechanisms import OUE as OUE
@@ -27,6 +29,7 @@ if TYPE_CHECKING:
     from deniable.mechanisms import SUE as SUE
     from deniable.mechanisms import UE as UE
     from deniable.mechanisms import Mechanism as Mechanism
+    from deniable.mechanisms import SHist as SHist
     from deniable.mechanisms import from_spec as from_spec
     from deniable.mechanisms import mechanism as mechanism
     from deniable.mechanisms import mechanisms as mechanisms
@@ -48,19 +51,9 @@ _HOMES = {
     "combine": "estimation",
 }
 _MECHANISMS = (
-    "BLH",
-    "BRR",
-    "CMS",
-    "GRR",
-    "HR",
-    "OLH",
-    "ORR",
-    "OUE",
-    "SS",
-    "SUE",
-    "UE",
-    "Mechanism",
-)
+    "BLH", "BRR", "CMS", "GRR", "HCMS", "HR", "HRR", "OLH", "ORR", "OUE", "SS", "SUE", "UE",
+    "Mechanism", "SHist",
+)  # fmt: skip
 _HOMES |= dict.fromkeys(_MECHANISMS, "mechanisms")
 
 __all__ = sorted([*_HOMES, "from_spec", "mechanism", "mechanisms", "register"])

@@ -69,6 +69,12 @@ def large(family: Family) -> Iterator[Mechanism]:
             yield family(size, epsilon)
 
 
+def suited(family: Family, size: int, epsilon: float, n: int) -> Mechanism:
+    """A member of realistic size, with a design for n respondents where that depends on n."""
+    suggest = getattr(family, "suggest", None)
+    return family(size, epsilon, **(suggest(epsilon, n) if suggest else {}))
+
+
 def redrawn(m: Mechanism, number: int) -> Mechanism:
     """The same with other hash functions, if respondents share any: errors are about these, too."""
     if m.independent:
@@ -258,7 +264,8 @@ def simulated_errors(family: Family) -> None:
     from scipy.stats import chi2
 
     runs, n = 200, 5_000
-    for m in large(family):
+    for one in large(family):
+        m = suited(family, one.domain.size, one.epsilon, n)
         rng = np.random.default_rng(3)
         k = m.domain.size
         values = rng.choice(k, n, p=rng.dirichlet(np.full(k, 0.3)))
@@ -284,7 +291,7 @@ def coverage(family: Family) -> None:
 
     runs, n = 3_000, 400
     for epsilon in (1.0, 3.0):
-        m = family(family.only_size or 20, epsilon)
+        m = suited(family, family.only_size or 20, epsilon, n)
         values = np.where(np.arange(n) < 0.02 * n, 0, 1)
         truth = np.bincount(values, minlength=m.domain.size) / n
         rng = np.random.default_rng(11)

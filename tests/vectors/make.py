@@ -25,6 +25,10 @@ MECHANISMS = [
     dn.OLH(50, 2.0),
     dn.HR(21, 1.0),
     dn.HR(21, 3.0, block=8, seed=-1),
+    dn.HRR(21, 1.0),
+    dn.HRR(["no", "yes"], 3.0),
+    dn.SHist(21, 2.0, b=64, seed=5),
+    dn.SHist(21, 0.5),
 ]
 
 

@@ -42,12 +42,12 @@ def combine(
     """One estimate from all reports about one question, whatever mechanisms and epsilons made them.
 
     ``parts`` are tallies or reports. Reports tell more than their counts: "likelihood" needs them
-    (but for GRR, BRR and HR) and "bayes" becomes sharper with up to 256 values. It is assumed that
-    who got which epsilon has nothing to do with the answer. ``method`` is a name of `METHODS`
-    (default: "bayes") with its ``options``. ``errors`` is one of `ERRORS`: by default those of the
-    unbiased frequencies, which hold for every value ("score", or "exact" where counts are small),
-    but for "likelihood" ("information"). ``population`` is one of `POPULATIONS`;
-    ``simultaneous`` intervals hold for all values together.
+    (but where a report is one index, as in GRR and HR) and "bayes" becomes sharper with up to 256
+    values. It is assumed that who got which epsilon has nothing to do with the answer. ``method``
+    is a name of `METHODS` (default: "bayes") with its ``options``. ``errors`` is one of `ERRORS`:
+    by default those of the unbiased frequencies, which hold for every value ("score", or "exact"
+    where counts are small), but for "likelihood" ("information"). ``population`` is one of
+    `POPULATIONS`; ``simultaneous`` intervals hold for all values together.
     """
     name = DEFAULT_METHOD if method is None else method
     find_method(name)

@@ -1,4 +1,4 @@
-"""Hadamard responses: a draw whose parity is put right, or any index at all."""
+"""Hadamard responses: a draw whose parity is put right or told, or any index at all."""
 
 from __future__ import annotations
 
@@ -48,3 +48,22 @@ def hadamard_responses(
         even = inner ^ np.uint32(lowest * _odd(inner & row))
         kept = np.uint32(np.uint32(owned[i] >> np.uint64(32)) * block_size + even)
         out[i] = kept if words[3 * i + 2] < keep else np.uint32(block * block_size + inner)
+
+
+@kernel
+def hadamard_signs(
+    out: NDArray[Any],
+    columns: NDArray[Any],
+    words: Words,
+    shift: np.uint64,
+    keep: np.uint64,
+) -> None:
+    """``out[i]``: a row and its sign in ``columns[i]``, flipped unless kept; 2 row + bit.
+
+    Two words a report, as in `SignMechanism.report`; the row is a word's bits above ``shift``.
+    """
+    for i in range(columns.size):
+        row = np.uint32(words[2 * i] >> shift)
+        flipped = np.uint32(words[2 * i + 1] >= keep)
+        bit = _odd(row & np.uint32(columns[i])) ^ flipped
+        out[i] = np.uint32((row << np.uint32(1)) | bit)

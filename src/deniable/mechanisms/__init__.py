@@ -15,13 +15,14 @@ from deniable.mechanisms.direct import BRR, GRR
 from deniable.mechanisms.hadamard import HR
 from deniable.mechanisms.hashing import BLH, OLH
 from deniable.mechanisms.open import ORR
-from deniable.mechanisms.sketches import CMS
+from deniable.mechanisms.signs import HRR, SHist
+from deniable.mechanisms.sketches import CMS, HCMS
 from deniable.mechanisms.subset import SS
 from deniable.mechanisms.unary import OUE, SUE, UE
 
 __all__ = [
-    "BLH", "BRR", "CMS", "GRR", "HR", "OLH", "ORR", "OUE", "SS", "SUE", "UE",
-    "Mechanism", "from_spec", "mechanism", "mechanisms", "register",
+    "BLH", "BRR", "CMS", "GRR", "HCMS", "HR", "HRR", "OLH", "ORR", "OUE", "SS", "SUE", "UE",
+    "Mechanism", "SHist", "from_spec", "mechanism", "mechanisms", "register",
 ]  # fmt: skip
 
 _REGISTRY: dict[str, type[Mechanism]] = {}
@@ -37,7 +38,7 @@ def register(family: type[Mechanism]) -> type[Mechanism]:
     return family
 
 
-for _family in (BRR, GRR, SUE, OUE, UE, SS, BLH, OLH, HR, CMS, ORR):
+for _family in (BRR, GRR, SUE, OUE, UE, SS, BLH, OLH, HR, HRR, SHist, CMS, HCMS, ORR):
     register(_family)
 
 

@@ -38,6 +38,8 @@ LIMITS = {
 WIDTHS = (2, 3, 4, 5, 6, 8, 11, *(1 << j for j in range(4, 13)))
 USUAL_N, USUAL_SECOND_MOMENT = 20_000, 0.05
 MOST_CELLS = 1 << 18
+#: Fewer would not show how much cohorts differ.
+FEWEST_COHORTS = 16
 
 
 class CohortMechanism(Mechanism):
@@ -411,7 +413,7 @@ def suggested(
             shared = max(0.0, one - alone) * n
             most = min(LIMITS["cohorts"][1], MOST_CELLS // width)
             wanted = 1 << math.ceil(math.log2(max(1.0, 10 * shared / alone)))
-            design["cohorts"] = cohorts = min(most, wanted)
+            design["cohorts"] = cohorts = min(most, max(FEWEST_COHORTS, wanted))
             found.append((alone + shared / cohorts, m.bits_per_report, design))
     least = min(variance for variance, _, _ in found)
     good = [row for row in found if row[0] <= 1.03 * least]

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 from deniable.domain import DomainLike
-from deniable.mechanisms.cohorts import CohortBits
+from deniable.mechanisms.base import Counts
+from deniable.mechanisms.cohorts import CohortBits, CohortIndices
+from deniable.mechanisms.hadamard import walsh_hadamard
+from deniable.mechanisms.signs import HRR
 from deniable.mechanisms.unary import SUE
 
 
@@ -37,3 +40,34 @@ class CMS(CohortBits):
     ) -> None:
         integers = {"cohorts": cohorts, "width": width, "seed": seed, "one": one, "zero": zero}
         super().__init__(domain, epsilon, **integers)
+
+
+class HCMS(CohortIndices):
+    """Hadamard count mean sketch: of the cells only one sign of a random Hadamard row is sent.
+
+    With c = (e^eps + 1) / (e^eps - 1), m = width and K hash functions n Var = (m / (m - 1))^2 (c^2 -
+    f - (1 - f) / m^2) + (1 / (m - 1) / K) (n sum_{u != v} f_u^2 - (1 - f)).
+    """
+
+    name = "hcms"
+    paper = "Apple 2017"
+    good_for = "huge or open domains with a report of some bits, at epsilon up to 1"
+    inner_family = HRR
+    two_valued = True
+
+    def __init__(
+        self,
+        domain: DomainLike,
+        epsilon: float,
+        *,
+        cohorts: int | None = None,
+        width: int | None = None,
+        seed: int = 0,
+        keep: int | None = None,
+    ) -> None:
+        super().__init__(domain, epsilon, cohorts=cohorts, width=width, seed=seed, keep=keep)
+
+    def _cell_supports(self, counts: Counts, sizes: Counts) -> Counts:
+        """`SignMechanism.supports` of every cohort: half of its reports and half of the contrast."""
+        contrasts = walsh_hadamard(counts[:, 0::2] - counts[:, 1::2])
+        return (sizes + contrasts[:, : self.width]) // 2

@@ -7,6 +7,10 @@ import numpy as np
 from deniable.estimation.mle.supports import Gram, Indices, Part, Sums, unknown_family
 from deniable.mechanisms import BRR, GRR, HR
 from deniable.mechanisms.base import Counts, Floats, Mechanism
+from deniable.mechanisms.signs import SignMechanism
+
+#: The families whose counts hold the likelihood of their reports.
+COUNTED = (BRR, GRR, HR, SignMechanism)
 
 
 class Cells(Part):
@@ -46,18 +50,35 @@ class HadamardCells(Cells):
     """Cell (block, y) supports the rows r of its block with H[r, y] = 1, i.e. (1 + H[r, y]) / 2.
 
     So every sum over supports is half the Walsh-Hadamard transform plus half the block's total.
-    Row 0 belongs to no value: it is where the block's total goes in, and comes out.
+    Row 0 belongs to no value: it is where the block's total goes in, and comes out. ``shape`` is
+    (number of blocks, size of a block); value v owns row ``row[v]`` of block ``block[v]``.
     """
 
-    mechanism: HR
-
-    def __init__(self, mechanism: HR, counts: Counts) -> None:
+    def __init__(
+        self,
+        mechanism: Mechanism,
+        counts: Counts,
+        shape: tuple[int, int],
+        block: Indices,
+        row: Indices,
+    ) -> None:
         super().__init__(mechanism, counts)
-        self.block, row = np.divmod(mechanism._places, mechanism.block - 1)
-        self.row = row + 1
+        self.shape, self.block, self.row = shape, block, row
+
+    @classmethod
+    def of_responses(cls, mechanism: HR, counts: Counts) -> HadamardCells:
+        block, row = np.divmod(mechanism._places, mechanism.block - 1)
+        return cls(mechanism, counts, (mechanism.blocks, mechanism.block), block, row + 1)
+
+    @classmethod
+    def of_signs(cls, mechanism: SignMechanism, counts: Counts) -> HadamardCells:
+        """One block of all cells: cell 2 j + bit supports column c if H[2 c + 1, 2 j + bit] = 1."""
+        values = np.arange(mechanism.domain.size)
+        row = 2 * mechanism.columns(values).astype(np.int64) + 1
+        return cls(mechanism, counts, (1, mechanism.cells), np.zeros_like(values), row)
 
     def forward(self, f: Floats) -> Floats:
-        placed = np.zeros((self.mechanism.blocks, self.mechanism.block))
+        placed = np.zeros(self.shape)
         placed[self.block, self.row] = f
         placed[:, 0] = placed.sum(axis=1)
         return _transformed(placed).reshape(-1) / 2
@@ -79,11 +100,11 @@ class HadamardCells(Cells):
 
     def blocks(self, f: Floats) -> tuple[Indices, Floats]:
         d = self.counts / (1 + self.gain * self.forward(f)) ** 2
-        own = d.reshape(self.mechanism.blocks, -1).sum(axis=1) * self.gain**2 / 4
-        return self.block, own * (1 - 1 / self.mechanism.blocks)
+        own = d.reshape(self.shape).sum(axis=1) * self.gain**2 / 4
+        return self.block, own * (1 - 1 / self.shape[0])
 
     def _contrasts(self, shares: Floats) -> Floats:
-        return _transformed(shares.reshape(self.mechanism.blocks, -1).copy())
+        return _transformed(shares.reshape(self.shape).copy())
 
 
 def _transformed(rows: Floats) -> Floats:
@@ -96,7 +117,9 @@ def _transformed(rows: Floats) -> Floats:
 def cells_of(mechanism: Mechanism, counts: Counts) -> Part:
     """Counts as a part of the likelihood."""
     if isinstance(mechanism, HR):
-        return HadamardCells(mechanism, counts)
+        return HadamardCells.of_responses(mechanism, counts)
+    if isinstance(mechanism, SignMechanism):
+        return HadamardCells.of_signs(mechanism, counts)
     if isinstance(mechanism, (BRR, GRR)):
         return Cells(mechanism, counts)
     raise unknown_family(mechanism)

@@ -10,8 +10,9 @@ from deniable.estimation.analytic import analytic
 from deniable.estimation.decoded import Decoded, Uncertainty
 from deniable.estimation.evidence import Evidence, Part
 from deniable.estimation.intervals import two_sided_z
+from deniable.estimation.mle.cells import COUNTED
 from deniable.estimation.mle.likelihood import Maximum, efficient, maximise
-from deniable.mechanisms import BRR, GRR, HR
+from deniable.mechanisms import BRR, GRR
 from deniable.mechanisms.hashing import LocalHashing
 from deniable.mechanisms.packed import PackedMechanism
 
@@ -50,7 +51,7 @@ def sharper(evidence: Evidence) -> tuple[Floats, Floats] | None:
 
 def _holds_likelihood(part: Part) -> bool:
     mechanism = part.tally.mechanism
-    held = isinstance(mechanism, (BRR, GRR, HR))
+    held = isinstance(mechanism, COUNTED)
     read = part.reports is not None and isinstance(mechanism, (PackedMechanism, LocalHashing))
     return mechanism.two_valued and (held or read)
 
