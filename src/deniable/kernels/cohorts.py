@@ -73,6 +73,21 @@ def cohort_cells(
 
 
 @kernel
+def cells_of_codes(
+    codes: Words,
+    keys: NDArray[np.uint64],
+    sizes: tuple[np.uint64, np.uint64, np.uint64],
+    out: NDArray[np.uint32],
+) -> None:
+    """``out[cohort, hash, v]``: the cell of every code."""
+    width, size, bits = sizes
+    for cohort in range(keys.shape[0]):
+        for j in range(keys.shape[1]):
+            for v in range(codes.size):
+                out[cohort, j, v] = _cell(codes[v], keys[cohort, j], width, size, bits)
+
+
+@kernel
 def sums_over_cells(
     table: NDArray[Any],
     codes: Words,

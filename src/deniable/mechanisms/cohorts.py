@@ -240,7 +240,7 @@ class CohortMechanism(Mechanism):
         p: Fraction = self.inner.p
         return p
 
-    @property
+    @cached_property
     def q(self) -> Fraction:
         """q* = q + P (p - q): others collide with probability P."""
         q: Fraction = self.inner.q
@@ -259,6 +259,15 @@ class CohortMechanism(Mechanism):
             return None
         return self.sums_over_cells(self.by_cohort(counts)[1])
 
+    def cell_table(self, cohorts: slice = slice(None)) -> NDArray[np.uint32]:
+        """The cells of the listed values (without the outside) by cohort, hash function and value."""
+        from deniable.kernels.cohorts import cells_of_codes
+
+        keys = self.keys[cohorts]
+        table = np.empty((*keys.shape, self.codes.size), dtype=np.uint32)
+        cells_of_codes(self.codes, keys, self.sizes, table)
+        return table
+
     def sums_over_cells(self, table: NDArray[Any]) -> NDArray[Any]:
         """For each value the sum of ``table[cohort, cell]`` over its cells."""
         from deniable.kernels.cohorts import sums_over_cells
@@ -269,7 +278,8 @@ class CohortMechanism(Mechanism):
             sums_over_cells(table[part], self.codes, self.keys[part], self.sizes, out)
             return out
 
-        step = max(1, -(-self.cohorts // thread_count(None)))
+        # A thread is worth it for some milliseconds of work.
+        step = max(1, (1 << 20) // self.codes.size, -(-self.cohorts // thread_count(None)))
         parts = [slice(start, start + step) for start in range(0, self.cohorts, step)]
         return np.asarray(sum(run(work, parts)))
 

@@ -14,8 +14,8 @@ class CMS(CohortBits):
     """Count mean sketch: ``cohorts`` hash functions to ``width`` cells, which are bits.
 
     With s = e^(eps / 2), m = width and K hash functions n Var = (m / (m - 1))^2 (s / (s - 1)^2 + (1
-    - f) g) + (g / K) (n sum_{u != v} f_u^2 - (1 - f)), g = (1 - 1 / m) / m. Apple sends m bits,
-    1,024 in its papers, and keeps up to 65,536 hash functions.
+    - f) (1 - 1 / m) / m) + (n sum_{u != v} f_u^2 - (1 - f)) / (K (m - 1)). Apple's published
+    settings are 1,024 cells and up to 65,536 hash functions.
     """
 
     name = "cms"
@@ -45,8 +45,8 @@ class CMS(CohortBits):
 class HCMS(CohortIndices):
     """Hadamard count mean sketch: of the cells only one sign of a random Hadamard row is sent.
 
-    With c = (e^eps + 1) / (e^eps - 1), m = width and K hash functions n Var = (m / (m - 1))^2 (c^2 -
-    f - (1 - f) / m^2) + (1 / (m - 1) / K) (n sum_{u != v} f_u^2 - (1 - f)).
+    With c = (e^eps + 1) / (e^eps - 1), m = width and K hash functions n Var = (m / (m - 1))^2 (c^2
+    - f - (1 - f) / m^2) + (n sum_{u != v} f_u^2 - (1 - f)) / (K (m - 1)).
     """
 
     name = "hcms"
@@ -68,6 +68,6 @@ class HCMS(CohortIndices):
         super().__init__(domain, epsilon, cohorts=cohorts, width=width, seed=seed, keep=keep)
 
     def _cell_supports(self, counts: Counts, sizes: Counts) -> Counts:
-        """`SignMechanism.supports` of every cohort: half of its reports and half of the contrast."""
+        """`SignMechanism.supports` of every cohort."""
         contrasts = walsh_hadamard(counts[:, 0::2] - counts[:, 1::2])
         return (sizes + contrasts[:, : self.width]) // 2
