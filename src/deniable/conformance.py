@@ -178,7 +178,9 @@ def _differ(a: NDArray[Any], b: NDArray[Any]) -> bool:
 
 def two_likelihoods(family: Family) -> None:
     """If a family says so: a report is `guarantee.ratio` times as likely under what it supports."""
-    for m in small(family) if family.two_valued else ():
+    for m in small(family):
+        if not m.two_valued:
+            continue
         channel, rho = m.channel(), float(m.guarantee.ratio)
         law = np.array(channel.matrix, dtype=np.float64).T
         low, high = law.min(axis=1), law.max(axis=1)
@@ -466,7 +468,9 @@ def decoders(family: Family) -> None:
 
 def largest_likelihood(family: Family) -> None:
     """No method finds frequencies that are more likely than the maximum, which is certified."""
-    for m in large(family) if family.two_valued else ():
+    for m in large(family):
+        if not m.two_valued:
+            continue
         reports = _skewed(m)
         best = maximise([reports])
         check(best.certificate > CERTIFIED, "largest_likelihood", m, f"gap {best.certificate:.1e}")

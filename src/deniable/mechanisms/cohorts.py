@@ -260,7 +260,7 @@ class CohortMechanism(Mechanism):
         return self.sums_over_cells(self.by_cohort(counts)[1])
 
     def cell_table(self, cohorts: slice = slice(None)) -> NDArray[np.uint32]:
-        """The cells of the listed values (without the outside) by cohort, hash function and value."""
+        """The cells of the listed values by cohort, hash function and value."""
         from deniable.kernels.cohorts import cells_of_codes
 
         keys = self.keys[cohorts]

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+from functools import singledispatch
+
 import numpy as np
 
 from deniable.estimation.mle.supports import Gram, Indices, Part, Sums, unknown_family
 from deniable.mechanisms import BRR, GRR, HR
 from deniable.mechanisms.base import Counts, Floats, Mechanism
+from deniable.mechanisms.cohorts import CohortIndices
 from deniable.mechanisms.signs import SignMechanism
 
 #: The families whose counts hold the likelihood of their reports.
-COUNTED = (BRR, GRR, HR, SignMechanism)
+COUNTED = (BRR, GRR, HR, SignMechanism, CohortIndices)
 
 
 class Cells(Part):
@@ -114,12 +117,23 @@ def _transformed(rows: Floats) -> Floats:
     return rows
 
 
+@singledispatch
 def cells_of(mechanism: Mechanism, counts: Counts) -> Part:
     """Counts as a part of the likelihood."""
-    if isinstance(mechanism, HR):
-        return HadamardCells.of_responses(mechanism, counts)
-    if isinstance(mechanism, SignMechanism):
-        return HadamardCells.of_signs(mechanism, counts)
-    if isinstance(mechanism, (BRR, GRR)):
-        return Cells(mechanism, counts)
     raise unknown_family(mechanism)
+
+
+@cells_of.register(BRR)
+@cells_of.register(GRR)
+def _(mechanism: Mechanism, counts: Counts) -> Part:
+    return Cells(mechanism, counts)
+
+
+@cells_of.register
+def _(mechanism: HR, counts: Counts) -> Part:
+    return HadamardCells.of_responses(mechanism, counts)
+
+
+@cells_of.register
+def _(mechanism: SignMechanism, counts: Counts) -> Part:
+    return HadamardCells.of_signs(mechanism, counts)

@@ -13,11 +13,14 @@ from deniable.estimation.intervals import two_sided_z
 from deniable.estimation.mle.cells import COUNTED
 from deniable.estimation.mle.likelihood import Maximum, efficient, maximise
 from deniable.mechanisms import BRR, GRR
+from deniable.mechanisms.cohorts import CohortBits
 from deniable.mechanisms.hashing import LocalHashing
 from deniable.mechanisms.packed import PackedMechanism
 
 Floats = NDArray[np.float64]
 
+#: The families whose reports hold the likelihood, but not their counts.
+ROWS = (PackedMechanism, LocalHashing, CohortBits)
 #: Values up to which the k x k information is made, for its own sake and to help another decoder.
 LARGEST, HELPFUL = 1024, 256
 
@@ -52,7 +55,7 @@ def sharper(evidence: Evidence) -> tuple[Floats, Floats] | None:
 def _holds_likelihood(part: Part) -> bool:
     mechanism = part.tally.mechanism
     held = isinstance(mechanism, COUNTED)
-    read = part.reports is not None and isinstance(mechanism, (PackedMechanism, LocalHashing))
+    read = part.reports is not None and isinstance(mechanism, ROWS)
     return mechanism.two_valued and (held or read)
 
 

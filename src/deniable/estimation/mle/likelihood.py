@@ -11,14 +11,15 @@ from numpy.typing import ArrayLike
 from deniable.errors import InvalidArgument, require_int, require_type
 from deniable.estimation.evidence import Evidence
 from deniable.estimation.ibu import pooled_supports
-from deniable.estimation.mle.cells import cells_of
 from deniable.estimation.mle.gradients import accelerated
 from deniable.estimation.mle.newton import MOST, newton
 from deniable.estimation.mle.objective import Objective, Point
-from deniable.estimation.mle.supports import Part, part_of
+from deniable.estimation.mle.shared import cells_of, part_of
+from deniable.estimation.mle.supports import Part
 from deniable.estimation.simplex import project
 from deniable.mechanisms import BRR, GRR, Mechanism
 from deniable.mechanisms.base import Floats, as_floats
+from deniable.mechanisms.cohorts import CohortIndices
 from deniable.mechanisms.index import IndexMechanism
 from deniable.reports import Reports
 from deniable.tally import Tally
@@ -156,7 +157,7 @@ def _open(
     counted: dict[Mechanism, Tally] = {}
     for source in parts:
         tally = _tally(source, threads)
-        if isinstance(tally.mechanism, IndexMechanism):
+        if isinstance(tally.mechanism, (IndexMechanism, CohortIndices)):
             earlier = counted.get(tally.mechanism, Tally(tally.mechanism))
             counted[tally.mechanism] = earlier.merge(tally)
         elif isinstance(source, Tally):
