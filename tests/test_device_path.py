@@ -20,7 +20,7 @@ PATH = [
 ]
 #: Works on reports that were made long ago, in floating point.
 DECODING = SOURCE / "kernels" / "likelihood.py"
-DEVICE_METHODS = {"report", "fill", "pack_bits", "_one_by_one", "below", "choice"}
+DEVICE_METHODS = {"report", "fill", "pack_bits", "_one_by_one", "below", "choice", "pick"}
 PRIVATISING = {
     "bits": (
         "_compare_digits",
@@ -33,6 +33,7 @@ PRIVATISING = {
     "direct": ("keep_or_draw", "keep_or_flip"),
     "hadamard": ("hadamard_responses", "hadamard_signs"),
     "hashing": ("hashed_reports",),
+    "histogram": ("_draw", "_settle_draws", "_mirror"),
     "subset": ("_sprinkle", "row_sizes", "_resize", "_floyd"),
 }
 

@@ -14,7 +14,7 @@ from deniable.estimation.mle.likelihood import efficient, information, maximise
 from deniable.estimation.mle.objective import Objective
 
 FALSE_ALARM = 1e-9
-NAMES = [name for name in dn.mechanisms() if name != "brr"]
+NAMES = [name for name, m in dn.mechanisms().items() if m.two_valued and name != "brr"]
 
 
 def supports_by_definition(m, data):

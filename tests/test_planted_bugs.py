@@ -1,5 +1,6 @@
 """The laws can fail: each planted bug is caught by the law that is meant to catch it."""
 
+from bisect import bisect_left
 from fractions import Fraction
 
 import numpy as np
@@ -198,6 +199,12 @@ def test_biased_draw_is_caught(monkeypatch, biased):
 
 def test_below_or_equal_is_caught(monkeypatch):
     monkeypatch.setattr(ByteCoins, "below", lambda self, threshold: self._word() <= threshold)
+    with pytest.raises(laws.LawBroken):
+        laws.exact_coins(GRR)
+
+
+def test_pick_that_counts_edges_below_is_caught(monkeypatch):
+    monkeypatch.setattr(ByteCoins, "pick", lambda self, edges: bisect_left(edges, self._word()))
     with pytest.raises(laws.LawBroken):
         laws.exact_coins(GRR)
 

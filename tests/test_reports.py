@@ -19,6 +19,7 @@ def test_arrow_types_are_compact():
         "oue": "fixed_size_binary[2]",
         "olh": "struct<a: uint32, b: uint32, c: uint32, y: uint8>",
         "hr": "uint8",
+        "she": "fixed_size_binary[12]",
     }
     for name, expected in types.items():
         m = dn.mechanism(name, 2 if name == "brr" else 12, 1.0)

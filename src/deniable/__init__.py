@@ -25,9 +25,12 @@ if TYPE_CHECKING:
     from deniable.mechanisms import OLH as OLH
     from deniable.mechanisms import ORR as ORR
     from deniable.mechanisms import OUE as OUE
+    from deniable.mechanisms import SHE as SHE
     from deniable.mechanisms import SS as SS
     from deniable.mechanisms import SUE as SUE
+    from deniable.mechanisms import THE as THE
     from deniable.mechanisms import UE as UE
+    from deniable.mechanisms import BasicRAPPOR as BasicRAPPOR
     from deniable.mechanisms import Mechanism as Mechanism
     from deniable.mechanisms import SHist as SHist
     from deniable.mechanisms import from_spec as from_spec
@@ -51,8 +54,8 @@ _HOMES = {
     "combine": "estimation",
 }
 _MECHANISMS = (
-    "BLH", "BRR", "CMS", "GRR", "HCMS", "HR", "HRR", "OLH", "ORR", "OUE", "SS", "SUE", "UE",
-    "Mechanism", "SHist",
+    "BLH", "BRR", "CMS", "GRR", "HCMS", "HR", "HRR", "OLH", "ORR", "OUE", "SHE", "SS", "SUE", "THE",
+    "UE", "BasicRAPPOR", "Mechanism", "SHist",
 )  # fmt: skip
 _HOMES |= dict.fromkeys(_MECHANISMS, "mechanisms")
 

@@ -17,6 +17,7 @@ import json
 import pickle
 from collections.abc import Callable, Iterator
 from fractions import Fraction
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -139,6 +140,10 @@ def exact_coins(family: Family) -> None:
     for threshold in (1, 1 << 63, SCALE - 1):
         pair = _coins(threshold - 1).below(threshold), _coins(threshold).below(threshold)
         check(pair != (True, False), "exact_coins", family, f"below({threshold}) gave {pair}")
+    edges = (1, 5, 5, 1 << 63, SCALE - 1)
+    for index, (first, end) in enumerate(pairwise((0, *edges, SCALE))):
+        drawn = [_coins(word).pick(edges) for word in {first, end - 1} if first < end]
+        check(set(drawn) - {index}, "exact_coins", family, f"pick({edges}) gave {drawn}")
 
 
 def _coins(word: int) -> ByteCoins:

@@ -1,8 +1,9 @@
 """Coins: every random decision of the house comes from here, and from nowhere else.
 
 A report is a pure function of a value and random bytes. The function that makes it draws through
-two primitives only, `Coins.below` and `Coins.choice`; each eats one 64-bit little-endian word, so
-the number of bytes never depends on the value, and any language can replay a report byte for byte.
+three primitives only, `Coins.below`, `Coins.choice` and `Coins.pick`; each eats one 64-bit
+little-endian word, so the number of bytes never depends on the value, and any language can replay a
+report byte for byte.
 
 Many reports at once read an AES-256-CTR keystream. Its key is drawn from the kernel for every call,
 so there is no generator state that a fork could copy or two threads could share, and a kernel
@@ -13,6 +14,8 @@ gets a key from elsewhere: that is a simulation.
 from __future__ import annotations
 
 import os
+from bisect import bisect_right
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
@@ -42,6 +45,9 @@ class Coins(Protocol):
     def choice(self, size: int) -> int:
         """An index of ``0..size-1``; index i has weight `choice_weight(i, size)` out of 2**64."""
 
+    def pick(self, edges: Sequence[int]) -> int:
+        """An index of ``0..len(edges)``; the edges, in ascending order, cut 2**64 into weights."""
+
 
 class ByteCoins:
     """Coins read from given bytes, one 64-bit little-endian word a draw.
@@ -65,6 +71,9 @@ class ByteCoins:
 
     def choice(self, size: int) -> int:
         return self._word() * size >> 64
+
+    def pick(self, edges: Sequence[int]) -> int:
+        return bisect_right(edges, self._word())
 
     def finish(self) -> None:
         """Check that every byte was used."""

@@ -1,4 +1,6 @@
-"""Write the test vectors of the current format version; run it only when a new version begins.
+"""Write the test vectors of the current format version.
+
+New mechanisms are appended; what is there already changes only when a new version begins.
 
 python tests/vectors/make.py tests/vectors/v1
 """
@@ -29,6 +31,12 @@ MECHANISMS = [
     dn.HRR(["no", "yes"], 3.0),
     dn.SHist(21, 2.0, b=64, seed=5),
     dn.SHist(21, 0.5),
+    dn.THE(13, 1.0),
+    dn.SHE(11, 1.0),
+    dn.SHE(7, 2.0, steps=3, reach=2),
+    dn.SHE(5, 4.0, steps=2, reach=0),
+    dn.BasicRAPPOR(13, 1.0),
+    dn.BasicRAPPOR(9, f=0.5, p=0.75, q=0.5),
 ]
 
 
@@ -51,6 +59,11 @@ def main(folder):
             reports.append({"value": value, "coins": data.hex(), "report": plain(report)})
         vectors.append({"spec": m.to_spec(), "reports": reports})
     (folder / "reports.json").write_text(json.dumps(vectors, indent=1) + "\n")
+    if not (folder / "tally.bin").exists():
+        write_tally(folder)
+
+
+def write_tally(folder):
     m = dn.OUE(["car", "train", "other"], 1.0)
     reports = m.privatize(["car", "train", "car"] * 20, np.random.default_rng(1))
     reports.ids = np.arange(60 * 16, dtype=np.uint16).astype(np.uint8).reshape(60, 16)

@@ -78,12 +78,13 @@ def _ibu(
     if chosen and (len(known), len(supports)) != (1, 1):
         allowed = "left out, but for one mechanism with one p and one q"
         raise InvalidArgument("options", sorted(chosen), allowed)
-    if not known and len(supports) == 1:
+    without = [part.tally.mechanism for part in evidence.parts if part.supports is None]
+    if without and len(supports) == 1 and without[0].two_valued:
         # Several blocks of HR have no single q, but its counts are all of the reports.
         return _likelihood(evidence)
-    if len(known) < len(supports):
-        allowed = "another for HR with several blocks among other mechanisms: it has no single q"
-        raise InvalidArgument("method", "ibu", allowed)
+    if without:
+        names = " and ".join(sorted({type(m).__name__ for m in without}))
+        raise InvalidArgument("method", "ibu", f"another: {names} has no supports with one p and q")
     if not chosen:
         return Decoded(pooled_supports(known) if len(known) > 1 else water_filling(*known[0]))
     counts, p, q = known[0]

@@ -38,17 +38,27 @@ def _compare_digits(words: Words, threshold: np.uint64, less: Words, equal: Word
 
 @kernel
 def _settle(
-    out: Words, places: NDArray[np.int64], lanes: Words, pending: int, words: Words, low: np.uint64
+    out: Words,
+    places: NDArray[np.int64],
+    lanes: Words,
+    pending: int,
+    words: Words,
+    low: np.uint64,
+    tail: np.uint64,
 ) -> int:
     """Decide one open lane of each of ``pending`` words by a word of its own; return what is left.
 
     ``lanes[i]`` are the open lanes of ``out[places[i]]``, ``low`` the digits of T not compared yet.
+    If T has a ``tail`` a second word settles what the first leaves equal.
     """
     still = 0
+    stride = 1 + (tail != 0)
     for i in range(pending):
         place = places[i]
         lane = lanes[i] & (~lanes[i] + np.uint64(1))
-        below = np.uint64(words[i] >> np.uint64(PLANES) < low)
+        digits = words[stride * i] >> np.uint64(PLANES)
+        equal = (digits == low) & (words[stride * i + stride - 1] < tail)
+        below = np.uint64((digits < low) | equal)
         out[place] |= lane & (np.uint64(0) - below)
         places[still] = place
         lanes[still] = lanes[i] ^ lane
@@ -63,6 +73,7 @@ def _bernoulli(
     pending: int,
     words: Words,
     threshold: np.uint64,
+    tail: np.uint64,
     places: NDArray[np.int64],
     lanes: Words,
 ) -> tuple[int, int, int]:
@@ -73,9 +84,11 @@ def _bernoulli(
     used = 0
     while True:
         while pending:
-            if words.size - used < pending:
+            needed = pending * (1 + (tail != 0))
+            if words.size - used < needed:
                 return start, pending, used
-            used, pending = used + pending, _settle(out, places, lanes, pending, words[used:], low)
+            pending = _settle(out, places, lanes, pending, words[used:], low, tail)
+            used += needed
         if start == out.size or words.size - used < SPAN * PLANES:
             return start, pending, used
         _compare_digits(words[used : used + SPAN * PLANES], threshold, less, equal)
@@ -85,19 +98,22 @@ def _bernoulli(
             out[start + j] = less[j]
             places[pending] = start + j
             lanes[pending] = equal[j]
-            pending += (equal[j] != 0) & (low != 0)
+            pending += (equal[j] != 0) & ((low | tail) != 0)
         start += size
 
 
-def fill_bernoulli(out: Words, threshold: int, keystream: Keystream) -> None:
-    """Make every bit of ``out`` an independent coin with probability ``threshold / 2**64``."""
+def fill_bernoulli(out: Words, threshold: int, keystream: Keystream, tail: int = 0) -> None:
+    """Make every bit of ``out`` an independent coin.
+
+    Its probability is (``threshold`` + ``tail`` / 2**64) / 2**64, exactly.
+    """
     places = np.empty(SPAN + 1, dtype=np.int64)
     lanes = np.empty(SPAN + 1, dtype=np.uint64)
     start = pending = 0
     while start < out.size or pending:
         words = keystream.lend(SPAN * PLANES)
         start, pending, used = _bernoulli(
-            out, start, pending, words, np.uint64(threshold), places, lanes
+            out, start, pending, words, np.uint64(threshold), np.uint64(tail), places, lanes
         )
         keystream.use(used)
 
@@ -151,9 +167,10 @@ def fill_unary(
     own: NDArray[np.bool_],
     zero: int,
     keystream: Keystream,
+    tail: int = 0,
 ) -> None:
-    """Unary encodings of ``values``, whose own bits are ``own``."""
-    fill_bernoulli(as_words(rows), zero, keystream)
+    """Unary encodings of ``values``, whose own bits are ``own``; others as `fill_bernoulli`."""
+    fill_bernoulli(as_words(rows), zero, keystream, tail)
     if rows.shape[1] <= 8:
         _place_in_word(as_rows(rows)[:, 0], values, own)
     else:

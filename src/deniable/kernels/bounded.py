@@ -1,4 +1,4 @@
-"""The two primitives of `randomness.Coins`, on words."""
+"""`Coins.choice`, on words."""
 
 from __future__ import annotations
 

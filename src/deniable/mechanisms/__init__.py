@@ -14,15 +14,17 @@ from deniable.mechanisms.base import SPEC_VERSION, Mechanism
 from deniable.mechanisms.direct import BRR, GRR
 from deniable.mechanisms.hadamard import HR
 from deniable.mechanisms.hashing import BLH, OLH
+from deniable.mechanisms.histogram import SHE, THE
 from deniable.mechanisms.open import ORR
+from deniable.mechanisms.rappor import BasicRAPPOR
 from deniable.mechanisms.signs import HRR, SHist
 from deniable.mechanisms.sketches import CMS, HCMS
 from deniable.mechanisms.subset import SS
 from deniable.mechanisms.unary import OUE, SUE, UE
 
 __all__ = [
-    "BLH", "BRR", "CMS", "GRR", "HCMS", "HR", "HRR", "OLH", "ORR", "OUE", "SS", "SUE", "UE",
-    "Mechanism", "SHist", "from_spec", "mechanism", "mechanisms", "register",
+    "BLH", "BRR", "CMS", "GRR", "HCMS", "HR", "HRR", "OLH", "ORR", "OUE", "SHE", "SS", "SUE", "THE",
+    "UE", "BasicRAPPOR", "Mechanism", "SHist", "from_spec", "mechanism", "mechanisms", "register",
 ]  # fmt: skip
 
 _REGISTRY: dict[str, type[Mechanism]] = {}
@@ -38,7 +40,9 @@ def register(family: type[Mechanism]) -> type[Mechanism]:
     return family
 
 
-for _family in (BRR, GRR, SUE, OUE, UE, SS, BLH, OLH, HR, HRR, SHist, CMS, HCMS, ORR):
+for _family in (
+    BRR, GRR, SUE, OUE, UE, THE, SHE, SS, BLH, OLH, HR, HRR, SHist, BasicRAPPOR, CMS, HCMS, ORR,
+):  # fmt: skip
     register(_family)
 
 

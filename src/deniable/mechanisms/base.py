@@ -394,8 +394,16 @@ def batches(
     values: NDArray[Any], out: NDArray[Any], keystream: Keystream, words: int
 ) -> Iterator[tuple[NDArray[Any], NDArray[Any], Words]]:
     """Cut a chunk into cache-sized pieces, each with its coins, ``words`` a report."""
+    for some, rows in pieces(values, out, BLOCK_WORDS // words):
+        yield some, rows, keystream.words(words * len(some))
+
+
+def pieces(
+    values: NDArray[Any], out: NDArray[Any], most: int = BATCH
+) -> Iterator[tuple[NDArray[Any], NDArray[Any]]]:
+    """Cut a chunk into cache-sized pieces of at most ``most`` reports."""
     report_bytes = out.nbytes // len(out)
-    step = max(8, min(BATCH, BLOCK_WORDS // words, CACHE_BYTES // report_bytes) // 8 * 8)
+    step = max(8, min(BATCH, most, CACHE_BYTES // report_bytes) // 8 * 8)
     for start in range(0, len(values), step):
         piece = slice(start, start + step)
-        yield values[piece], out[piece], keystream.words(words * len(values[piece]))
+        yield values[piece], out[piece]

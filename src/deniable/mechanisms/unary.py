@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from fractions import Fraction
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -32,7 +32,7 @@ class UnaryEncoding(PackedMechanism):
     Two values differ in two bits, so the likelihood ratio is exactly p (1 - q) / (q (1 - p)).
     """
 
-    thresholds = ("one", "zero")
+    thresholds: ClassVar[tuple[str, ...]] = ("one", "zero")
     two_valued = True
     one: int
     zero: int
@@ -58,8 +58,8 @@ class UnaryEncoding(PackedMechanism):
 
     @cached_property
     def guarantee(self) -> Guarantee:
-        odds = _odds(self.p) / _odds(self.q)
-        return Guarantee(max(odds, 1 / odds))
+        ratio = odds(self.p) / odds(self.q)
+        return Guarantee(max(ratio, 1 / ratio))
 
     @property
     def p(self) -> Fraction:
@@ -135,9 +135,9 @@ class UE(UnaryEncoding):
         zero: int | None = None,
     ) -> None:
         if one is None:
-            one = _threshold("p", Fraction(1, 2) if p is None else p)
+            one = as_threshold("p", Fraction(1, 2) if p is None else p)
         if zero is None and q is not None:
-            zero = _threshold("q", q)
+            zero = as_threshold("q", q)
         one = require_int("one", one, 1, SCALE - 1)
         zero = None if zero is None else require_int("zero", zero, 1, SCALE - 1)
         if epsilon is None:
@@ -145,25 +145,27 @@ class UE(UnaryEncoding):
                 raise InvalidArgument("epsilon", epsilon, "given unless both p and q are")
             if not zero < one:
                 raise InvalidArgument("p", p, f"above q = {zero / SCALE:.6g} and below 1")
-            odds = _odds(Fraction(one, SCALE)) / _odds(Fraction(zero, SCALE))
-            epsilon = Guarantee(odds).epsilon
+            ratio = odds(Fraction(one, SCALE)) / odds(Fraction(zero, SCALE))
+            epsilon = Guarantee(ratio).epsilon
         super().__init__(domain, epsilon, one=one, zero=zero)
 
     def _derive(self, name: str) -> int:
         return _zero_for(self.p, self.epsilon)
 
 
-def _odds(probability: Fraction) -> Fraction:
+def odds(probability: Fraction) -> Fraction:
+    """How much more probable than its opposite."""
     return probability / (1 - probability)
 
 
 def _zero_for(p: Fraction, epsilon: float) -> int:
     """The smallest threshold for q such that odds(p) / odds(q) <= e**epsilon."""
-    odds = _odds(p) / exp_below(epsilon)
-    return -int(-SCALE * odds / (1 + odds) // 1)
+    least = odds(p) / exp_below(epsilon)
+    return -int(-SCALE * least / (1 + least) // 1)
 
 
-def _threshold(name: str, probability: Any) -> int:
+def as_threshold(name: str, probability: Any) -> int:
+    """The integer out of 2**64 that is nearest to a probability of the caller."""
     try:
         number = Fraction(probability)
     except (TypeError, ValueError, OverflowError):

@@ -6,7 +6,7 @@ integer weight of the path; the function cannot tell it from real coins.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterable
+from collections.abc import Callable, Hashable, Iterable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
@@ -36,6 +36,12 @@ class PathCoins:
     def choice(self, size: int) -> int:
         outcome = self._next(size)
         self.weight *= Fraction(choice_weight(outcome, size), SCALE)
+        return outcome
+
+    def pick(self, edges: Sequence[int]) -> int:
+        outcome = self._next(len(edges) + 1)
+        low, high = (0, *edges, SCALE)[outcome : outcome + 2]
+        self.weight *= Fraction(high - low, SCALE)
         return outcome
 
     def _next(self, size: int) -> int:

@@ -1,0 +1,164 @@
+"""Basic RAPPOR: one-hot bits that are randomised twice, once for ever and once for every report.
+
+Erlingsson, Pihur and Korolova (2014). A device keeps the row of the permanent step for as long as
+its answer stays the same and makes every report from that row, so that even all its reports
+together reveal no more than the row does.
+"""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from deniable.domain import DomainLike
+from deniable.errors import InvalidArgument
+from deniable.mechanisms.base import Mechanism, batches
+from deniable.mechanisms.unary import Probability, UnaryEncoding, as_threshold, odds
+from deniable.privacy import Guarantee, check_epsilon, exp_below
+from deniable.privacy.guarantee import MAX_EPSILON
+from deniable.randomness import SCALE, Coins, Keystream
+
+
+class BasicRAPPOR(UnaryEncoding):
+    """A bit is kept with P1 = ``permanent`` / 2**64, else flipped; then reported as 1 with
+    probability ``one`` / 2**64 if it is 1 and ``zero`` / 2**64 if it is 0.
+
+    With p = one / 2**64, q = zero / 2**64 a report is a unary encoding with p* = P1 p + (1 - P1) q
+    and q* = (1 - P1) p + P1 q: these are the mechanism's ``p`` and ``q``, and ``epsilon`` is what
+    one report costs. Reports of one permanent row cost at most ln (P1 / (1 - P1))^2 together:
+    ``permanent_guarantee``.
+
+    Give ``epsilon`` and ``epsilon_inf``, of the permanent step (default: 2 epsilon); then the
+    second step is symmetric, and one report has the law of SUE. Or give RAPPOR's ``f`` = 2 (1 - P1)
+    and the probabilities ``p`` = P(1 | 1) and ``q`` = P(1 | 0) of the second step, which the paper
+    names the other way round; epsilon follows. Google's f = 1/2, p = 3/4, q = 1/2 cost 0.537 a
+    report and 2.197 in all.
+
+    `report` draws both steps anew. A device that answers again keeps `permanent_row` and calls
+    `instant`.
+    """
+
+    name = "basicrappor"
+    paper = "Erlingsson et al. 2014"
+    good_for = "answers asked for again and again: see permanent_guarantee"
+    thresholds = ("permanent", "one", "zero")
+    permanent: int
+
+    def __init__(
+        self,
+        domain: DomainLike,
+        epsilon: float | None = None,
+        *,
+        epsilon_inf: float | None = None,
+        f: Probability | None = None,
+        p: Probability | None = None,
+        q: Probability | None = None,
+        permanent: int | None = None,
+        one: int | None = None,
+        zero: int | None = None,
+    ) -> None:
+        if permanent is None:
+            permanent = _permanent(epsilon, epsilon_inf, f)
+        if (p is None) != (q is None):
+            raise InvalidArgument("p", p, "given together with q")
+        if p is not None:
+            one, zero = as_threshold("p", p), as_threshold("q", q)
+            if not zero < one:
+                raise InvalidArgument("p", p, f"above q = {zero / SCALE:.6g} and below 1")
+        if epsilon is None:
+            epsilon = _epsilon(permanent, one, zero)
+        Mechanism.__init__(self, domain, epsilon, permanent=permanent, one=one, zero=zero)
+        if 2 * self.permanent <= SCALE:
+            self._refuse_thresholds("such that a bit is kept more often than flipped")
+
+    def _derive(self, name: str) -> int:
+        """Solve p* = P1 t + (1 - P1)(1 - t) for t, where p* = s / (s + 1), s = e^(eps / 2)."""
+        s = exp_below(Fraction(self.epsilon) / 2)
+        keep = Fraction(self.permanent, SCALE)
+        wanted = s / (s + 1)
+        if not wanted < keep:
+            allowed = f"below that of the permanent step, {self.permanent_guarantee.epsilon:.6g}"
+            raise InvalidArgument("epsilon", self.epsilon, allowed)
+        one = int(SCALE * (wanted - (1 - keep)) / (2 * keep - 1))
+        return one if name == "one" else SCALE - one
+
+    @cached_property
+    def permanent_guarantee(self) -> Guarantee:
+        """What any number of reports of one permanent row reveal at most."""
+        keep = odds(Fraction(self.permanent, SCALE))
+        return Guarantee(max(keep, 1 / keep) ** 2)
+
+    def permanent_row(self, value: int, coins: Coins) -> bytes:
+        """The row that a device keeps: one word a bit."""
+        return self.pack_bits(
+            v for v in range(self.domain.size) if coins.below(self.permanent) == (v == value)
+        )
+
+    def instant(self, row: bytes, coins: Coins) -> bytes:
+        """A report of a permanent row: one word a bit."""
+        return self.pack_bits(
+            v
+            for v in range(self.domain.size)
+            if coins.below(self.one if row[v >> 3] >> (v & 7) & 1 else self.zero)
+        )
+
+    def report(self, value: int, coins: Coins) -> bytes:
+        return self.instant(self.permanent_row(value, coins), coins)
+
+    @property
+    def coin_words(self) -> int:
+        return 2 * self.domain.size
+
+    @property
+    def p(self) -> Fraction:
+        return Fraction(self._chained(self.permanent), SCALE**2)
+
+    @property
+    def q(self) -> Fraction:
+        return Fraction(self._chained(SCALE - self.permanent), SCALE**2)
+
+    def _chained(self, first: int) -> int:
+        """P(1), out of 2**128, if the permanent bit is 1 with probability ``first`` / 2**64."""
+        return first * self.one + (SCALE - first) * self.zero
+
+    def fill(self, values: NDArray[np.uint32], out: NDArray[Any], keystream: Keystream) -> None:
+        """One coin a bit with the chained probability, to all its 128 digits."""
+        from deniable.kernels.bits import fill_unary
+
+        high, low = (np.uint64(x) for x in divmod(self._chained(self.permanent), SCALE))
+        zero, tail = divmod(self._chained(SCALE - self.permanent), SCALE)
+        for some, rows, words in batches(values, out, keystream, 2):
+            first, second = words[0::2], words[1::2]
+            own = (first < high) | ((first == high) & (second < low))
+            fill_unary(rows, some, self.domain.size, own, zero, keystream, tail)
+
+
+def _permanent(epsilon: Any, epsilon_inf: Any, f: Any) -> int:
+    """The threshold of the permanent step, rounded to more flips."""
+    if f is not None:
+        if epsilon_inf is not None:
+            raise InvalidArgument("f", f, "left out when epsilon_inf is given")
+        return SCALE - (as_threshold("f", f) + 1) // 2
+    if epsilon is None:
+        raise InvalidArgument("epsilon", epsilon, "given unless f, p and q are")
+    once = check_epsilon(epsilon)
+    most = 2 * MAX_EPSILON
+    in_all = 2 * once if epsilon_inf is None else epsilon_inf
+    if not isinstance(in_all, (int, float)) or not once < in_all <= most:
+        allowed = f"a number above epsilon = {once:g} and at most {most:g}"
+        raise InvalidArgument("epsilon_inf", epsilon_inf, allowed)
+    s = exp_below(Fraction(in_all) / 2)
+    return int(SCALE * s / (s + 1))
+
+
+def _epsilon(permanent: int, one: int | None, zero: int | None) -> float:
+    """What one report costs with these thresholds."""
+    if one is None or zero is None:
+        raise InvalidArgument("epsilon", None, "given unless f, p and q are")
+    keep, p, q = (Fraction(x, SCALE) for x in (permanent, one, zero))
+    ratio = odds(keep * p + (1 - keep) * q) / odds(keep * q + (1 - keep) * p)
+    return Guarantee(ratio).epsilon
