@@ -220,3 +220,11 @@ def test_tables_fit_a_narrow_terminal():
         assert word in narrow
     assert "…" not in narrow
     assert "…" not in run("methods", env={"COLUMNS": "80"}).stdout
+
+
+def test_all_methods_are_those_that_suit_each_mechanism():
+    command = ("simulate", "-m", "she", "-m", "sue", "-n", "300", "--runs", "1", "--methods", "all")
+    rows = json.loads(run(*command, "-k", "6", "-f", "json").stdout)
+    found = {name: {r["method"] for r in rows if r["mechanism"] == name} for name in ("she", "sue")}
+    assert found["sue"] - found["she"] == {"ibu", "likelihood"}
+    assert not found["she"] - found["sue"]

@@ -85,6 +85,29 @@ def test_the_weights_are_those_of_clamped_laplace_noise():
     np.testing.assert_allclose(found, expected, rtol=1e-12)
 
 
+@pytest.mark.parametrize(("steps", "reach"), [(1, 0), (1, 3), (2, 0), (2, 2), (3, 1), (6, 2)])
+def test_the_weights_are_those_that_the_formats_page_states(steps, reach):
+    """In fractions, so that another implementation can be checked against the same page."""
+    m = dn.SHE(2, 1.5, steps=steps, reach=reach)
+    a, end, w = Fraction(m.decay, SCALE), steps + reach, {}
+    for y in range(-reach, end + 1):
+        if 2 * y > steps and 2 * y != steps + 1:
+            tail = 1 if y == end else 1 - a
+            w[y] = math.floor(SCALE * a**y * tail / (1 + a))
+            own = w[y] / a**steps if y >= steps else SCALE * a ** (steps - y) * (1 - a) / (1 + a)
+            w[steps - y] = math.floor(own)
+    left = SCALE - sum(w.values())
+    far = left if steps % 2 == 0 else math.ceil(left * a / (1 + a))
+    w |= {steps // 2: left - far, (steps + 1) // 2: far}
+    assert m.weights == tuple(w[y] for y in sorted(w))
+
+
+@pytest.mark.parametrize(("steps", "reach"), [(2, 0), (2, 1), (3, 1), (4, 2)])
+def test_the_channel_of_finer_lattices_keeps_its_ratio(steps, reach):
+    m = dn.SHE(3, 2.0, steps=steps, reach=reach)
+    assert m.channel().ratio == m.guarantee.ratio <= exp_below(2.0)
+
+
 def test_without_reach_she_is_sue():
     she, sue = dn.SHE(5, 1.0, reach=0), dn.SUE(5, 1.0)
     assert abs(she.weights[0] - sue.one) <= 2

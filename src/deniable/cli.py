@@ -106,7 +106,7 @@ def simulate(
         str, typer.Option("--distribution", "-d", help="uniform, zipf, geometric, gaussian, spike.")
     ] = "zipf",
     methods: Annotated[
-        str, typer.Option("--methods", help="Names with commas between, or all.")
+        str, typer.Option("--methods", help="Names with commas between, or all that suit.")
     ] = "unbiased",
     runs: Annotated[int, typer.Option(min=1, help="Repetitions to average over.")] = 20,
     seed: Annotated[int | None, typer.Option(min=0, help="For a reproducible simulation.")] = None,
@@ -124,7 +124,8 @@ def simulate(
     chosen = _choose(mechanism, size, epsilon)
     rng = np.random.default_rng(seed)
     values = population(distribution, size, respondents, rng)
-    rows = _simulate_all(chosen, values, _methods(methods), rng, runs)
+    names = [_methods(methods, one) for one in chosen]
+    rows = _simulate_all(chosen, values, names, rng, runs)
     title = f"k = {size}, epsilon = {epsilon:g}, n = {respondents:,}, {distribution}"
     show(rows, layout, f"{title}, {runs} runs")
     _save_charts(chart, lambda: error_chart(rows, title))
@@ -138,12 +139,12 @@ def _choose(names: list[str] | None, size: int, epsilon: float) -> list[Any]:
     return [build(name, size, epsilon) for name in names or every]
 
 
-def _methods(names: str) -> list[str]:
-    """The methods of a list with commas."""
-    from deniable.estimation.methods import METHODS, find_method
+def _methods(names: str, mechanism: Any) -> list[str]:
+    """The methods of a list with commas, or all that suit the mechanism."""
+    from deniable.estimation.methods import find_method, methods_for
 
     if names == "all":
-        return list(METHODS)
+        return methods_for(mechanism)
     chosen = [name.strip() for name in names.split(",")]
     for name in chosen:
         find_method(name)
@@ -151,7 +152,7 @@ def _methods(names: str) -> list[str]:
 
 
 def _simulate_all(
-    chosen: list[Any], values: Any, methods: list[str], rng: Generator, runs: int
+    chosen: list[Any], values: Any, methods: list[list[str]], rng: Generator, runs: int
 ) -> list[dict[str, Any]]:
     from rich.console import Console
     from rich.progress import track
@@ -161,8 +162,8 @@ def _simulate_all(
     console = Console(stderr=True)
     quiet = not console.is_terminal
     rows: list[dict[str, Any]] = []
-    for one in chosen:
-        steps = studio.runs(one, values, methods, rng, runs)
+    for one, names in zip(chosen, methods, strict=True):
+        steps = studio.runs(one, values, names, rng, runs)
         shown = track(steps, one.name, total=runs, console=console, transient=True, disable=quiet)
         rows += studio.summary(one, values, list(shown))
     return rows

@@ -15,6 +15,7 @@ from deniable.estimation import consistency, shrinkage, simplex
 from deniable.estimation.decoded import Decoded
 from deniable.estimation.evidence import Evidence
 from deniable.estimation.ibu import iterate, pooled_supports, pure_channel, water_filling
+from deniable.mechanisms import Mechanism
 
 Floats = NDArray[np.float64]
 Decoder = Callable[..., Decoded]
@@ -155,6 +156,14 @@ def decode(evidence: Evidence, name: str, options: dict[str, Any]) -> Decoded:
         allowed = ", ".join(method.options) or "none"
         raise InvalidArgument("options", unknown, f"options of {name!r}: {allowed}")
     return method.decode(evidence, **options)
+
+
+def methods_for(mechanism: Mechanism) -> list[str]:
+    """The methods that suit a mechanism: some need its likelihood, or supports with p and q."""
+    supports = mechanism.supports(np.zeros(mechanism.cells, dtype=np.int64), 0)
+    known = mechanism.two_valued
+    unsuited = {"likelihood": not known, "ibu": not known and supports is None}
+    return [name for name in METHODS if not unsuited.get(name)]
 
 
 def find_method(name: Any) -> Method:

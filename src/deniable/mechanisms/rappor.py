@@ -9,13 +9,14 @@ from __future__ import annotations
 
 from fractions import Fraction
 from functools import cached_property
+from numbers import Real
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from deniable.domain import DomainLike
-from deniable.errors import InvalidArgument
+from deniable.errors import InvalidArgument, require_int
 from deniable.mechanisms.base import Mechanism, batches
 from deniable.mechanisms.unary import Probability, UnaryEncoding, as_threshold, odds
 from deniable.privacy import Guarantee, check_epsilon, exp_below
@@ -65,7 +66,7 @@ class BasicRAPPOR(UnaryEncoding):
             permanent = _permanent(epsilon, epsilon_inf, f)
         if (p is None) != (q is None):
             raise InvalidArgument("p", p, "given together with q")
-        if p is not None:
+        if p is not None and one is None and zero is None:
             one, zero = as_threshold("p", p), as_threshold("q", q)
             if not zero < one:
                 raise InvalidArgument("p", p, f"above q = {zero / SCALE:.6g} and below 1")
@@ -132,7 +133,7 @@ class BasicRAPPOR(UnaryEncoding):
         high, low = (np.uint64(x) for x in divmod(self._chained(self.permanent), SCALE))
         zero, tail = divmod(self._chained(SCALE - self.permanent), SCALE)
         for some, rows, words in batches(values, out, keystream, 2):
-            first, second = words[0::2], words[1::2]
+            first, second = words.reshape(2, -1)
             own = (first < high) | ((first == high) & (second < low))
             fill_unary(rows, some, self.domain.size, own, zero, keystream, tail)
 
@@ -148,10 +149,11 @@ def _permanent(epsilon: Any, epsilon_inf: Any, f: Any) -> int:
     once = check_epsilon(epsilon)
     most = 2 * MAX_EPSILON
     in_all = 2 * once if epsilon_inf is None else epsilon_inf
-    if not isinstance(in_all, (int, float)) or not once < in_all <= most:
+    is_number = isinstance(in_all, Real) and not isinstance(in_all, bool)
+    if not is_number or not once < in_all <= most:
         allowed = f"a number above epsilon = {once:g} and at most {most:g}"
         raise InvalidArgument("epsilon_inf", epsilon_inf, allowed)
-    s = exp_below(Fraction(in_all) / 2)
+    s = exp_below(float(in_all) / 2)
     return int(SCALE * s / (s + 1))
 
 
@@ -159,6 +161,8 @@ def _epsilon(permanent: int, one: int | None, zero: int | None) -> float:
     """What one report costs with these thresholds."""
     if one is None or zero is None:
         raise InvalidArgument("epsilon", None, "given unless f, p and q are")
-    keep, p, q = (Fraction(x, SCALE) for x in (permanent, one, zero))
+    thresholds = {"permanent": permanent, "one": one, "zero": zero}
+    numbers = (require_int(name, x, 1, SCALE - 1) for name, x in thresholds.items())
+    keep, p, q = (Fraction(x, SCALE) for x in numbers)
     ratio = odds(keep * p + (1 - keep) * q) / odds(keep * q + (1 - keep) * p)
     return Guarantee(ratio).epsilon
