@@ -40,7 +40,7 @@ def test_one_report_is_sue_and_neither_epsilon_is_exceeded(epsilon, times):
 def test_all_reports_of_a_row_reveal_what_the_row_reveals():
     """The permanent row, enumerated: its exact ratio is the permanent guarantee."""
     m = dn.BasicRAPPOR(3, 1.0)
-    laws = [enumerate_reports(m.permanent_row, value) for value in range(3)]
+    laws = [enumerate_reports(m.permanent_row, (value,)) for value in range(3)]
     ratios = [laws[u][row] / laws[v][row] for row in laws[0] for u in range(3) for v in range(3)]
     assert max(ratios) == m.permanent_guarantee.ratio
     assert m.permanent_guarantee.epsilon <= 2.0

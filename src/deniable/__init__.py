@@ -23,8 +23,10 @@ if TYPE_CHECKING:
     from deniable.mechanisms import HR as HR
     from deniable.mechanisms import HRR as HRR
     from deniable.mechanisms import OLH as OLH
+    from deniable.mechanisms import ORAPPOR as ORAPPOR
     from deniable.mechanisms import ORR as ORR
     from deniable.mechanisms import OUE as OUE
+    from deniable.mechanisms import RAPPOR as RAPPOR
     from deniable.mechanisms import SHE as SHE
     from deniable.mechanisms import SS as SS
     from deniable.mechanisms import SUE as SUE
@@ -54,8 +56,8 @@ _HOMES = {
     "combine": "estimation",
 }
 _MECHANISMS = (
-    "BLH", "BRR", "CMS", "GRR", "HCMS", "HR", "HRR", "OLH", "ORR", "OUE", "SHE", "SS", "SUE", "THE",
-    "UE", "BasicRAPPOR", "Mechanism", "SHist",
+    "BLH", "BRR", "CMS", "GRR", "HCMS", "HR", "HRR", "OLH", "ORAPPOR", "ORR", "OUE", "RAPPOR",
+    "SHE", "SS", "SUE", "THE", "UE", "BasicRAPPOR", "Mechanism", "SHist",
 )  # fmt: skip
 _HOMES |= dict.fromkeys(_MECHANISMS, "mechanisms")
 

@@ -26,7 +26,7 @@ from numpy.typing import NDArray
 from deniable.domain import Domain
 from deniable.errors import CorruptData, InvalidArgument, MismatchError
 from deniable.estimation import METHODS, combine
-from deniable.estimation.methods import Method
+from deniable.estimation.methods import Method, methods_for
 from deniable.estimation.mle.likelihood import loglikelihood, maximise
 from deniable.mechanisms import Mechanism, from_spec
 from deniable.mechanisms.base import CHUNK
@@ -457,7 +457,7 @@ def decoders(family: Family) -> None:
     """Every method gives finite numbers with errors, and a distribution where it claims to."""
     for m in large(family):
         reports = _skewed(m)
-        for name, method in _methods(m):
+        for name, method in _suiting(m):
             e, again = (combine([reports], name) for _ in range(2))
             law, f = f"decoders: {name}", e.frequencies
             low, high = e.intervals.T
@@ -479,17 +479,15 @@ def largest_likelihood(family: Family) -> None:
         reports = _skewed(m)
         best = maximise([reports])
         check(best.certificate > CERTIFIED, "largest_likelihood", m, f"gap {best.certificate:.1e}")
-        for name, method in _methods(m):
+        for name, method in _suiting(m):
             if method.feasible:
                 f = combine([reports], name).frequencies
                 gap = loglikelihood([reports], f) - best.loglikelihood
                 check(gap > CERTIFIED, "largest_likelihood", m, f"{name} is better by {gap:.1e}")
 
 
-def _methods(m: Mechanism) -> list[tuple[str, Method]]:
-    """All methods that the mechanism allows: some need its likelihood, or its supports."""
-    known = {"likelihood": m.two_valued, "ibu": m.two_valued or _binomial(m)}
-    return [item for item in METHODS.items() if known.get(item[0], True)]
+def _suiting(m: Mechanism) -> list[tuple[str, Method]]:
+    return [(name, METHODS[name]) for name in methods_for(m)]
 
 
 def _skewed(m: Mechanism) -> Reports:

@@ -162,17 +162,18 @@ def clear_padding(rows: NDArray[np.uint8], size: int) -> None:
 
 def fill_unary(
     rows: NDArray[np.uint8],
-    values: NDArray[np.uint32],
+    ones: NDArray[np.uint32],
     size: int,
     own: NDArray[np.bool_],
     zero: int,
     keystream: Keystream,
     tail: int = 0,
 ) -> None:
-    """Unary encodings of ``values``, whose own bits are ``own``; others as `fill_bernoulli`."""
+    """Unary encodings: the bits ``ones[:, i]`` of row i are ``own``, others as `fill_bernoulli`."""
     fill_bernoulli(as_words(rows), zero, keystream, tail)
-    if rows.shape[1] <= 8:
-        _place_in_word(as_rows(rows)[:, 0], values, own)
-    else:
-        _place(as_rows(rows), values, own)
+    for values, bits in zip(ones, own, strict=True):
+        if rows.shape[1] <= 8:
+            _place_in_word(as_rows(rows)[:, 0], np.ascontiguousarray(values), bits)
+        else:
+            _place(as_rows(rows), np.ascontiguousarray(values), bits)
     clear_padding(rows, size)

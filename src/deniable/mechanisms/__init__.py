@@ -15,7 +15,7 @@ from deniable.mechanisms.direct import BRR, GRR
 from deniable.mechanisms.hadamard import HR
 from deniable.mechanisms.hashing import BLH, OLH
 from deniable.mechanisms.histogram import SHE, THE
-from deniable.mechanisms.open import ORR
+from deniable.mechanisms.open import ORAPPOR, ORR, RAPPOR
 from deniable.mechanisms.rappor import BasicRAPPOR
 from deniable.mechanisms.signs import HRR, SHist
 from deniable.mechanisms.sketches import CMS, HCMS
@@ -23,8 +23,9 @@ from deniable.mechanisms.subset import SS
 from deniable.mechanisms.unary import OUE, SUE, UE
 
 __all__ = [
-    "BLH", "BRR", "CMS", "GRR", "HCMS", "HR", "HRR", "OLH", "ORR", "OUE", "SHE", "SS", "SUE", "THE",
-    "UE", "BasicRAPPOR", "Mechanism", "SHist", "from_spec", "mechanism", "mechanisms", "register",
+    "BLH", "BRR", "CMS", "GRR", "HCMS", "HR", "HRR", "OLH", "ORAPPOR", "ORR", "OUE", "RAPPOR",
+    "SHE", "SS", "SUE", "THE", "UE", "BasicRAPPOR", "Mechanism", "SHist",
+    "from_spec", "mechanism", "mechanisms", "register",
 ]  # fmt: skip
 
 _REGISTRY: dict[str, type[Mechanism]] = {}
@@ -41,7 +42,8 @@ def register(family: type[Mechanism]) -> type[Mechanism]:
 
 
 for _family in (
-    BRR, GRR, SUE, OUE, UE, THE, SHE, SS, BLH, OLH, HR, HRR, SHist, BasicRAPPOR, CMS, HCMS, ORR,
+    BRR, GRR, SUE, OUE, UE, THE, SHE, SS, BLH, OLH, HR, HRR, SHist, BasicRAPPOR, CMS, HCMS,
+    ORR, ORAPPOR, RAPPOR,
 ):  # fmt: skip
     register(_family)
 

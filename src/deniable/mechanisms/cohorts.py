@@ -99,11 +99,7 @@ class CohortMechanism(Mechanism):
         return self._inner(**{name: getattr(self, name) for name in self.thresholds})
 
     def _inner(self, **thresholds: int) -> Mechanism:
-        """Two values differ in ``hashes`` cells each, so it gets epsilon / hashes, rounded down."""
-        share = self.epsilon / self.hashes
-        if Fraction(share) * self.hashes > Fraction(self.epsilon):
-            share = math.nextafter(share, 0.0)
-        return self.inner_family(self.width, share, **thresholds)
+        return self.inner_family(self.width, share_of(self.epsilon, self.hashes), **thresholds)
 
     def _derive(self, name: str) -> int:
         if name in self.design:
@@ -127,8 +123,9 @@ class CohortMechanism(Mechanism):
         cohort = coins.choice(self.cohorts)
         return cohort, self._randomised(self._cells_of(value, cohort), coins)
 
+    @abstractmethod
     def _randomised(self, cells: Sequence[int], coins: Coins) -> Any:
-        return self.inner.report(cells[0], coins)
+        """The inner report of a value with these cells."""
 
     def _cells_of(self, value: int, cohort: int) -> list[int]:
         """The cell of a value (an index, or the code of a text) under each hash of a cohort."""
@@ -192,10 +189,11 @@ class CohortMechanism(Mechanism):
             target["cohort"][: len(some)] = cohorts
             target["report"][: len(some)] = rows[: len(some)]
 
+    @abstractmethod
     def _fill_inner(
         self, cells: NDArray[np.uint32], rows: NDArray[Any], keystream: Keystream
     ) -> None:
-        self.inner.fill(np.ascontiguousarray(cells[:, 0]), rows, keystream)
+        """Write the inner reports of many values, whose cells are the rows of ``cells``."""
 
     # ---- counts: one row a cohort, the number of its reports and then the inner counts
 
@@ -359,6 +357,14 @@ class CohortIndices(CohortMechanism):
     thresholds = ("keep",)
     keep: int
 
+    def _randomised(self, cells: Sequence[int], coins: Coins) -> Any:
+        return self.inner.report(cells[0], coins)
+
+    def _fill_inner(
+        self, cells: NDArray[np.uint32], rows: NDArray[Any], keystream: Keystream
+    ) -> None:
+        self.inner.fill(np.ascontiguousarray(cells[:, 0]), rows, keystream)
+
     def _count_inner(self, data: NDArray[Any]) -> Counts:
         from deniable.kernels.direct import histogram
 
@@ -370,7 +376,25 @@ class CohortIndices(CohortMechanism):
 
 
 class CohortBits(CohortMechanism):
-    """Cohorts whose cells are bits, each randomised on its own."""
+    """Cohorts whose cells are bits, each randomised on its own.
+
+    With h hash functions a value sets up to h bits (a Bloom filter), two values differ in at most 2
+    h, and the inner mechanism gets epsilon / h. Then a report has no set of values that it
+    supports, but each value has the mean of its bits.
+    """
+
+    @property
+    def two_valued(self) -> bool:  # type: ignore[override]
+        """A report is as likely as the bits of the value say; so two likelihoods for one bit."""
+        return self.hashes == 1
+
+    def _randomised(self, cells: Sequence[int], coins: Coins) -> Any:
+        return self.inner.randomised(cells, coins)
+
+    def _fill_inner(
+        self, cells: NDArray[np.uint32], rows: NDArray[Any], keystream: Keystream
+    ) -> None:
+        self.inner.fill_rows(cells, rows, keystream)
 
     def _count_inner(self, data: NDArray[Any]) -> Counts:
         from deniable.kernels.cohorts import bit_sums
@@ -382,6 +406,13 @@ class CohortBits(CohortMechanism):
             allowed = f"rows whose bits from {self.width} on are zero"
             raise InvalidArgument("reports", "a padding bit that is set", allowed)
         return table[:, : self.width]
+
+
+def share_of(epsilon: float, hashes: int) -> float:
+    """Two values differ in ``hashes`` cells each, so each gets epsilon / hashes, rounded down."""
+    share = epsilon / hashes
+    fits = Fraction(share) * hashes <= Fraction(epsilon)
+    return share if fits else math.nextafter(share, 0.0)
 
 
 def second_moment(mechanism: CohortMechanism, counts: Counts) -> float:

@@ -1,10 +1,16 @@
-"""Answers that nobody listed in advance: O-RR and O-RAPPOR (Kairouz et al. 2016)."""
+"""Answers that nobody listed: O-RR and O-RAPPOR (Kairouz et al. 2016), and RAPPOR itself."""
 
 from __future__ import annotations
 
+from functools import cached_property
+
 from deniable.domain import DomainLike
-from deniable.mechanisms.cohorts import CohortIndices
+from deniable.errors import require_int
+from deniable.mechanisms.cohorts import LIMITS, CohortBits, CohortIndices, share_of
 from deniable.mechanisms.direct import GRR
+from deniable.mechanisms.rappor import BasicRAPPOR
+from deniable.mechanisms.unary import SUE, Probability
+from deniable.privacy import Guarantee, check_epsilon
 
 
 class ORR(CohortIndices):
@@ -41,3 +47,95 @@ class ORR(CohortIndices):
 
     def _derive(self, name: str) -> int:
         return int(not self._is_open) if name == "permuted" else super()._derive(name)
+
+
+class ORAPPOR(CohortBits):
+    """Symmetric unary encoding of the cells of a value: O-RAPPOR, without a permanent step.
+
+    With h hash functions each bit is kept with s / (s + 1), s = e^(eps / (2 h)): the noise grows
+    with h much faster than a Bloom filter gains by it, so h = 1 is best at every epsilon (as
+    Kairouz et al. found by simulation; see `suggest`). Then n Var is about s / (s - 1)^2 + 1 /
+    width, and what collisions of cohorts add.
+    """
+
+    name = "orappor"
+    paper = "Kairouz et al. 2016"
+    good_for = "comparison with ORR"
+    design = ("cohorts", "width", "hashes", "seed", "permuted")
+    thresholds = ("one", "zero")
+    inner_family = SUE
+    hashes_to_try = (1, 2, 4)
+    one: int
+    zero: int
+
+    def __init__(
+        self,
+        domain: DomainLike,
+        epsilon: float,
+        *,
+        cohorts: int | None = None,
+        width: int | None = None,
+        hashes: int = 1,
+        seed: int = 0,
+        permuted: int = 0,
+        one: int | None = None,
+        zero: int | None = None,
+    ) -> None:
+        integers = {"cohorts": cohorts, "width": width, "hashes": hashes, "seed": seed}
+        super().__init__(domain, epsilon, **integers, permuted=permuted, one=one, zero=zero)
+
+
+class RAPPOR(CohortBits):
+    """Bloom filters of ``hashes`` hash functions, each bit randomised as in `BasicRAPPOR`.
+
+    ``epsilon`` is what one report costs, ``permanent_guarantee`` what any number of reports made
+    from one permanent row reveal at most: RAPPOR's 2 h ln ((1 - f / 2) / (f / 2)). Both are
+    reached by values whose filters have no bit in common. Give ``epsilon`` and ``epsilon_inf``
+    (default: 2 epsilon), or RAPPOR's ``f`` and the probabilities ``p`` = P(1 | 1) and ``q`` = P(1 |
+    0) of its second step (which the paper names the other way round); epsilon follows.
+    """
+
+    name = "rappor"
+    paper = "Erlingsson et al. 2014"
+    good_for = "text that nobody listed, asked for again and again: see permanent_guarantee"
+    design = ("cohorts", "width", "hashes", "seed")
+    thresholds = ("permanent", "one", "zero")
+    inner_family = BasicRAPPOR
+    hashes_to_try = (1, 2, 4)
+    small_design = {"cohorts": 2, "width": 4, "hashes": 1, "seed": 3}
+    permanent: int
+    one: int
+    zero: int
+
+    def __init__(
+        self,
+        domain: DomainLike,
+        epsilon: float | None = None,
+        *,
+        cohorts: int | None = None,
+        width: int | None = None,
+        hashes: int = 2,
+        seed: int = 0,
+        epsilon_inf: float | None = None,
+        f: Probability | None = None,
+        p: Probability | None = None,
+        q: Probability | None = None,
+        permanent: int | None = None,
+        one: int | None = None,
+        zero: int | None = None,
+    ) -> None:
+        h = require_int("hashes", hashes, *LIMITS["hashes"])
+        given = {"permanent": permanent, "one": one, "zero": zero}
+        once = None if epsilon is None else share_of(check_epsilon(epsilon), h)
+        in_all = epsilon_inf / h if isinstance(epsilon_inf, (int, float)) else epsilon_inf
+        bits = BasicRAPPOR(2, once, epsilon_inf=in_all, f=f, p=p, q=q, **given)
+        if epsilon is None:
+            epsilon = Guarantee(bits.guarantee.ratio**h).epsilon
+        integers = {"cohorts": cohorts, "width": width, "hashes": hashes, "seed": seed}
+        thresholds = {name: getattr(bits, name) for name in self.thresholds}
+        super().__init__(domain, epsilon, **integers, **thresholds)
+
+    @cached_property
+    def permanent_guarantee(self) -> Guarantee:
+        """What any number of reports of one permanent row reveal at most."""
+        return Guarantee(self.inner.permanent_guarantee.ratio**self.hashes)

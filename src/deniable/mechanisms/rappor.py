@@ -7,6 +7,7 @@ together reveal no more than the row does.
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from fractions import Fraction
 from functools import cached_property
 from numbers import Real
@@ -93,10 +94,10 @@ class BasicRAPPOR(UnaryEncoding):
         keep = odds(Fraction(self.permanent, SCALE))
         return Guarantee(max(keep, 1 / keep) ** 2)
 
-    def permanent_row(self, value: int, coins: Coins) -> bytes:
-        """The row that a device keeps: one word a bit."""
+    def permanent_row(self, ones: Collection[int], coins: Coins) -> bytes:
+        """The row that a device keeps of a row in which these bits are 1: one word a bit."""
         return self.pack_bits(
-            v for v in range(self.domain.size) if coins.below(self.permanent) == (v == value)
+            v for v in range(self.domain.size) if coins.below(self.permanent) == (v in ones)
         )
 
     def instant(self, row: bytes, coins: Coins) -> bytes:
@@ -107,8 +108,8 @@ class BasicRAPPOR(UnaryEncoding):
             if coins.below(self.one if row[v >> 3] >> (v & 7) & 1 else self.zero)
         )
 
-    def report(self, value: int, coins: Coins) -> bytes:
-        return self.instant(self.permanent_row(value, coins), coins)
+    def randomised(self, ones: Collection[int], coins: Coins) -> bytes:
+        return self.instant(self.permanent_row(ones, coins), coins)
 
     @property
     def coin_words(self) -> int:
@@ -126,16 +127,16 @@ class BasicRAPPOR(UnaryEncoding):
         """P(1), out of 2**128, if the permanent bit is 1 with probability ``first`` / 2**64."""
         return first * self.one + (SCALE - first) * self.zero
 
-    def fill(self, values: NDArray[np.uint32], out: NDArray[Any], keystream: Keystream) -> None:
+    def fill_rows(self, ones: NDArray[np.uint32], out: NDArray[Any], keystream: Keystream) -> None:
         """One coin a bit with the chained probability, to all its 128 digits."""
         from deniable.kernels.bits import fill_unary
 
         high, low = (np.uint64(x) for x in divmod(self._chained(self.permanent), SCALE))
         zero, tail = divmod(self._chained(SCALE - self.permanent), SCALE)
-        for some, rows, words in batches(values, out, keystream, 2):
-            first, second = words.reshape(2, -1)
+        for some, rows, words in batches(ones, out, keystream, 2 * ones.shape[1]):
+            first, second = words.reshape(2, -1, len(some))
             own = (first < high) | ((first == high) & (second < low))
-            fill_unary(rows, some, self.domain.size, own, zero, keystream, tail)
+            fill_unary(rows, some.T, self.domain.size, own, zero, keystream, tail)
 
 
 def _permanent(epsilon: Any, epsilon_inf: Any, f: Any) -> int:

@@ -23,7 +23,6 @@ class CMS(CohortBits):
     good_for = "huge or open domains with a report of a few bytes; shared hash functions"
     thresholds = ("one", "zero")
     inner_family = SUE
-    two_valued = True
     one: int
     zero: int
 

@@ -6,6 +6,7 @@ the one-time form of Basic RAPPOR, Erlingsson et al. 2014) and optimised (OUE, W
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from fractions import Fraction
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -48,8 +49,12 @@ class UnaryEncoding(PackedMechanism):
         super().__init__(domain, epsilon, one=one, zero=zero)
 
     def report(self, value: int, coins: Coins) -> bytes:
+        return self.randomised((value,), coins)
+
+    def randomised(self, ones: Collection[int], coins: Coins) -> bytes:
+        """A report of a row in which these bits are 1."""
         return self.pack_bits(
-            v for v in range(self.domain.size) if coins.below(self.one if v == value else self.zero)
+            v for v in range(self.domain.size) if coins.below(self.one if v in ones else self.zero)
         )
 
     @property
@@ -76,11 +81,15 @@ class UnaryEncoding(PackedMechanism):
         return own + rng.binomial(others, float(self.q))
 
     def fill(self, values: NDArray[np.uint32], out: NDArray[Any], keystream: Keystream) -> None:
+        self.fill_rows(values[:, None], out, keystream)
+
+    def fill_rows(self, ones: NDArray[np.uint32], out: NDArray[Any], keystream: Keystream) -> None:
+        """Write the reports of rows in which the bits ``ones[i]`` are 1; some may be the same."""
         from deniable.kernels.bits import fill_unary
 
-        for some, rows, words in batches(values, out, keystream, 1):
-            own = words < np.uint64(self.one)
-            fill_unary(rows, some, self.domain.size, own, self.zero, keystream)
+        for some, rows, words in batches(ones, out, keystream, ones.shape[1]):
+            own = words.reshape(-1, len(some)) < np.uint64(self.one)
+            fill_unary(rows, some.T, self.domain.size, own, self.zero, keystream)
 
 
 class SUE(UnaryEncoding):
