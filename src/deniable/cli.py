@@ -209,6 +209,10 @@ def estimate(
     simultaneous: Annotated[
         bool, typer.Option("--simultaneous", help="Intervals that hold for all values together.")
     ] = False,
+    candidates: Annotated[
+        Path | None,
+        typer.Option(help="Text file, one candidate a line, if answers were any text."),
+    ] = None,
     option: Annotated[
         list[str] | None,
         typer.Option("--option", "-o", help="NAME=JSON of the method, e.g. iterations=100."),
@@ -220,7 +224,7 @@ def estimate(
     from rich.console import Console
 
     from deniable.estimation import combine
-    from deniable.studio.files import read_options, read_sources
+    from deniable.studio.files import read_candidates, read_options, read_sources
 
     _check_charts(chart)
     found = combine(
@@ -230,6 +234,7 @@ def estimate(
         errors=errors,
         population=population,
         simultaneous=simultaneous,
+        candidates=None if candidates is None else read_candidates(candidates),
         **read_options(option or []),
     )
     if layout is Format.table:

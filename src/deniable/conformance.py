@@ -63,15 +63,15 @@ def small(family: Family) -> Iterator[Mechanism]:
             yield family(size, epsilon, **family.small_design)
 
 
-def large(family: Family) -> Iterator[Mechanism]:
+def large(family: Family, n: int = 2_000) -> Iterator[Mechanism]:
     """Members of realistic sizes, with rows that fill their words and rows that do not."""
     for epsilon in (1.0, 4.0):
         for size in (family.only_size,) if family.only_size else (16, 100, 130):
-            yield family(size, epsilon)
+            yield suited(family, size, epsilon, n)
 
 
 def suited(family: Family, size: int, epsilon: float, n: int) -> Mechanism:
-    """A member of realistic size, with a design for n respondents where that depends on n."""
+    """A member with a design for n respondents, where it depends on them."""
     suggest = getattr(family, "suggest", None)
     return family(size, epsilon, **(suggest(epsilon, n) if suggest else {}))
 
@@ -271,8 +271,7 @@ def simulated_errors(family: Family) -> None:
     from scipy.stats import chi2
 
     runs, n = 200, 5_000
-    for one in large(family):
-        m = suited(family, one.domain.size, one.epsilon, n)
+    for m in large(family, n):
         rng = np.random.default_rng(3)
         k = m.domain.size
         values = rng.choice(k, n, p=rng.dirichlet(np.full(k, 0.3)))

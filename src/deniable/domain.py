@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Hashable, Iterable, Mapping, Sequence, Set
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, TypeGuard
 
 import numpy as np
 from numpy.typing import NDArray
@@ -183,7 +183,7 @@ class Text(Domain):
         _refuse_what_is_no_column(values)
         answers = _to_list(values)
         for position, answer in enumerate(answers):
-            if not isinstance(answer, str) or _plain_label(answer) != answer:
+            if not _is_text(answer):
                 raise InvalidArgument(f"values[{position}]", answer, "text")
         return text_codes(answers)
 
@@ -207,11 +207,15 @@ class Candidates(Domain):
     __slots__ = ()
 
     def __init__(self, texts: Iterable[str]) -> None:
-        labels = _checked_labels([*texts, OUTSIDE])
-        for label in labels:
-            if not isinstance(label, str):
-                raise InvalidArgument("candidates", label, "texts")
-        super().__init__(labels)
+        _refuse_what_is_no_column(texts, "candidates")
+        listed = _to_list(texts)
+        for position, text in enumerate(listed):
+            if not _is_text(text):
+                raise InvalidArgument(f"candidates[{position}]", text, "text")
+        if not listed or len({*listed, OUTSIDE}) <= len(listed):
+            allowed = f"at least one text, none twice, and not {OUTSIDE!r}"
+            raise InvalidArgument("candidates", listed, allowed)
+        super().__init__([*listed, OUTSIDE])
 
     def __reduce__(self) -> tuple[Any, ...]:
         return (Candidates, ((self.labels or ())[:-1],))
@@ -223,11 +227,11 @@ def text_codes(texts: Iterable[Label]) -> NDArray[np.uint64]:
     return np.frombuffer(digests, dtype="<u8").astype(np.uint64)
 
 
-def _refuse_what_is_no_column(values: Any) -> None:
+def _refuse_what_is_no_column(values: Any, name: str = "values") -> None:
     """A table, a mapping or a set would lose answers or invent them."""
     column = hasattr(values, "__iter__") and len(getattr(values, "shape", (0,))) == 1
     if not column or isinstance(values, (str, bytes, Mapping, Set, np.ma.MaskedArray)):
-        raise InvalidArgument("values", values, "a list or array of answers, none missing")
+        raise InvalidArgument(name, values, "a list or array of answers, none missing")
 
 
 def _checked_labels(answers: Any) -> tuple[Label, ...]:
@@ -243,13 +247,18 @@ def _checked_labels(answers: Any) -> tuple[Label, ...]:
 
 def _plain_label(label: Any) -> Label:
     """The label as a Python str, bool or int (enums and NumPy scalars too) that JSON can carry."""
-    if isinstance(label, str) and label == label.encode(errors="ignore").decode():
+    if _is_text(label):
         return str.__str__(label)
     if isinstance(label, (bool, np.bool_)):
         return bool(label)
     if isinstance(label, (int, np.integer)) and abs(int(label)) < MAX_INTEGER_LABEL:
         return int(label)
     raise InvalidArgument("domain", label, "made of labels that are text or integers")
+
+
+def _is_text(value: Any) -> TypeGuard[str]:
+    """Whether it is text that UTF-8 can carry."""
+    return isinstance(value, str) and value == value.encode(errors="ignore").decode()
 
 
 def _to_list(values: Any) -> Sequence[Any]:

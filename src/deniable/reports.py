@@ -52,6 +52,10 @@ class Reports:
         ids = np.frombuffer(os.urandom(ID_BYTES * len(self)), dtype=np.uint8)
         return Reports(self.mechanism, self.data, ids.reshape(-1, ID_BYTES))
 
+    def among(self, candidates: Iterable[str]) -> Reports:
+        """The same reports about any text, asked about some texts."""
+        return Reports(self.mechanism.among(candidates), self.data, self.ids)
+
     def __len__(self) -> int:
         return len(self.data)
 

@@ -6,6 +6,7 @@ import hashlib
 import json
 import re
 import struct
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -72,6 +73,12 @@ class Tally:
         for part in (self, other):
             result._absorb(part.counts, part.n, part.identified, part.fingerprint)
         return result
+
+    def among(self, candidates: Iterable[str]) -> Tally:
+        """The same counts of reports about any text, asked about some texts."""
+        asked = Tally(self.mechanism.among(candidates))
+        asked._absorb(self.counts, self.n, self.identified, self.fingerprint)
+        return asked
 
     def _absorb(self, counts: Any, n: int, identified: int, fingerprint: int) -> None:
         self.counts = self.counts + counts

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from deniable.domain import Candidates
 from deniable.estimation.analytic import analytic
 from deniable.estimation.decoded import Decoded, Uncertainty
 from deniable.estimation.evidence import Evidence
@@ -80,6 +81,10 @@ def bayes_estimate(evidence: Evidence) -> Decoded:
     sharp = sharper(evidence)
     if sharp is not None:
         x, a, b = *sharp, np.zeros_like(b)
+    if isinstance(evidence.domain, Candidates):
+        # The outside is 1 less all others: the reports do not know it on their own.
+        found = posterior(x[:-1], a[:-1], b[:-1], part=True).frequencies
+        return Decoded(np.append(found, 1 - found.sum()))
     found = posterior(x, a, b)
 
     def own(confidence: float, sampling: bool) -> Uncertainty:
@@ -94,21 +99,26 @@ def bayes_estimate(evidence: Evidence) -> Decoded:
     return Decoded(found.frequencies, own)
 
 
-def posterior(x: Floats, a: Floats, b: Floats) -> Posterior:
-    """The posterior of frequencies with unbiased estimates x, Var(x_v) = a_v + b_v f_v."""
+def posterior(x: Floats, a: Floats, b: Floats, *, part: bool = False) -> Posterior:
+    """The posterior of frequencies with unbiased estimates x, Var(x_v) = a_v + b_v f_v.
+
+    They sum to 1, or, as ``part`` of all frequencies, to at most 1.
+    """
     k = x.size
-    y, variances = _summing_to_one(x, a, b)
+    y, variances = _summing_to_one(x, a, b, part)
     distinct, rows, copies = _distinct(y, a, b)
     nodes = _nodes(y, variances, a, b)
     likelihood = quasi_likelihood(*distinct, nodes)
     law = learnt_laws(likelihood, copies, nodes, k, float(np.sqrt(np.median(variances))))
     means = law @ nodes
     deviations = np.sqrt(np.maximum(law @ nodes**2 - means**2, 0.0))
-    alone = _weighted_projection(x, variances)
+    alone = _weighted_projection(x, variances, part)
     trust = 1 - min(1.0, ALONE / k)
-    learnt = _weighted_projection(means[rows], _looseness(means, deviations, variances, rows))
+    loose = _looseness(means, deviations, variances, rows)
+    learnt = _weighted_projection(means[rows], loose, part)
+    mixed = trust * learnt + (1 - trust) * alone
     return Posterior(
-        frequencies=project(trust * learnt + (1 - trust) * alone),
+        frequencies=mixed if part else project(mixed),
         standard_errors=trust * deviations[rows] + (1 - trust) * np.sqrt(variances),
         nodes=nodes,
         cumulative=np.cumsum(law, axis=1),
@@ -118,17 +128,20 @@ def posterior(x: Floats, a: Floats, b: Floats) -> Posterior:
     )
 
 
-def _summing_to_one(x: Floats, a: Floats, b: Floats) -> tuple[Floats, Floats]:
+def _summing_to_one(x: Floats, a: Floats, b: Floats, part: bool) -> tuple[Floats, Floats]:
     """x moved to sum 1, each by a share of its variance (generalised least squares); variances."""
     y = x
     for _ in range(2):
         variances = np.maximum(a + b * np.clip(y, 0.0, 1.0), 1e-2 * a + _SMALLEST)
-        y = x - variances * ((x.sum() - 1) / variances.sum())
+        y = x if part else x - variances * ((x.sum() - 1) / variances.sum())
     return y, variances
 
 
-def _weighted_projection(x: Floats, variances: Floats) -> Floats:
+def _weighted_projection(x: Floats, variances: Floats, part: bool) -> Floats:
     """The point f of the simplex with the least sum of (x - f)^2 / variance: max(x - t var, 0)."""
+    positive = np.maximum(x, 0.0)
+    if part and positive.sum() <= 1:
+        return np.asarray(positive)
     weights = variances + 1e-6 * variances.mean() + _SMALLEST
     order = np.argsort(-x / weights)
     t = (np.cumsum(x[order]) - 1) / np.cumsum(weights[order])

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from deniable.domain import Candidates, Text
 from deniable.errors import InvalidArgument, require_type
 from deniable.estimation.analytic import analytic
 from deniable.estimation.bootstrap import belt, generator_of
@@ -37,6 +38,7 @@ def combine(
     errors: str | None = None,
     population: str = "respondents",
     simultaneous: bool = False,
+    candidates: Iterable[str] | None = None,
     **options: Any,
 ) -> Estimate:
     """One estimate from all reports about one question, whatever mechanisms and epsilons made them.
@@ -47,7 +49,8 @@ def combine(
     is a name of `METHODS` (default: "bayes") with its ``options``. ``errors`` is one of `ERRORS`:
     by default those of the unbiased frequencies, which hold for every value ("score", or "exact"
     where counts are small), but for "likelihood" ("information"). ``population`` is one of
-    `POPULATIONS`; ``simultaneous`` intervals hold for all values together.
+    `POPULATIONS`; ``simultaneous`` intervals hold for all values together. Reports about any text
+    are asked about ``candidates``; all other answers are estimated together as `OUTSIDE`.
     """
     name = DEFAULT_METHOD if method is None else method
     find_method(name)
@@ -56,14 +59,13 @@ def combine(
     require_type("simultaneous", simultaneous, bool)
     if not isinstance(parts, Sequence):
         raise InvalidArgument("parts", parts, "a list of tallies or reports")
-    evidence = Evidence.of(parts)
+    evidence = Evidence.of(_asked(parts, candidates))
     decoded = decode(evidence, name, options)
     each = simultaneous_confidence(level, evidence.k) if simultaneous else level
     sampling = population == "everyone"
     found = _uncertainty(evidence, name, decoded, each, sampling, errors, options)
-    domain = evidence.parts[0].tally.mechanism.domain
     return Estimate(
-        labels=tuple(domain.label(i) for i in range(domain.size)),
+        labels=evidence.domain.labels or tuple(range(evidence.k)),
         frequencies=decoded.frequencies,
         standard_errors=found.standard_errors,
         intervals=_holding(decoded.frequencies, found.intervals, name),
@@ -76,6 +78,20 @@ def combine(
         simultaneous=simultaneous,
         certificate=decoded.certificate,
     )
+
+
+def _asked(
+    parts: Sequence[Tally | Reports], candidates: Iterable[str] | None
+) -> Sequence[Tally | Reports]:
+    """The parts, about the candidates where the answers were any text."""
+    if candidates is not None:
+        listed: Any = Candidates(candidates)
+        return [part.among(listed) for part in parts]
+    for part in parts:
+        if isinstance(part, (Tally, Reports)) and isinstance(part.mechanism.domain, Text):
+            allowed = "given: the answers were any text, and only candidates can be looked for"
+            raise InvalidArgument("candidates", candidates, allowed)
+    return parts
 
 
 def _check_choices(errors: Any, population: Any) -> None:

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from deniable.domain import Domain
 from deniable.errors import InvalidArgument, MismatchError
 from deniable.mechanisms import Mechanism
 from deniable.reports import Reports
@@ -87,6 +88,11 @@ class Evidence:
     @property
     def k(self) -> int:
         return self.unbiased.size
+
+    @property
+    def domain(self) -> Domain:
+        """What was asked about."""
+        return self.parts[0].tally.mechanism.domain
 
     @property
     def sources(self) -> list[Tally | Reports]:

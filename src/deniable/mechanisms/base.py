@@ -9,15 +9,15 @@ Everything else follows here.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from fractions import Fraction
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from deniable.domain import Domain, DomainLike, Text
+from deniable.domain import Candidates, Domain, DomainLike, Text
 from deniable.errors import InvalidArgument, require_int, require_type
 from deniable.privacy import Channel, Guarantee, check_epsilon, exact_channel, exp_below
 from deniable.randomness import (
@@ -269,6 +269,14 @@ class Mechanism(ABC):
         require_type("reports", reports, Reports)
         require_same(self, reports.mechanism)
         return combine([reports], method, **choices)
+
+    def among(self, candidates: Iterable[str]) -> Self:
+        """The same mechanism for any text, asked about some texts and everything else together."""
+        if not isinstance(self.domain, Text):
+            raise InvalidArgument("candidates", candidates, "left out: the answers are listed")
+        listed = candidates if isinstance(candidates, Candidates) else Candidates(candidates)
+        integers = {name: getattr(self, name) for name in (*self.design, *self.thresholds)}
+        return type(self)(listed, self.epsilon, **integers)
 
     def pack(self, reports: Sequence[Any]) -> NDArray[Any]:
         """Single reports as a column of `dtype`."""

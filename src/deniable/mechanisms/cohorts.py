@@ -10,10 +10,10 @@ from __future__ import annotations
 
 import math
 from abc import abstractmethod
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from fractions import Fraction
 from functools import cached_property, lru_cache
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -83,13 +83,6 @@ class CohortMechanism(Mechanism):
     @property
     def _is_open(self) -> bool:
         return isinstance(self.domain, (Text, Candidates))
-
-    def among(self, candidates: Iterable[str]) -> Self:
-        """The same mechanism, asked about some texts (and everything else together)."""
-        if not isinstance(self.domain, Text):
-            raise InvalidArgument("candidates", candidates, "left out: the answers are listed")
-        integers = {name: getattr(self, name) for name in (*self.design, *self.thresholds)}
-        return type(self)(Candidates(candidates), self.epsilon, **integers)
 
     # ---- the channel
 

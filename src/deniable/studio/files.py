@@ -27,6 +27,15 @@ def read_mechanism(file: Path) -> Mechanism:
     return from_spec(spec)
 
 
+def read_candidates(file: Path) -> list[str]:
+    """The lines of a text file (UTF-8), without empty ones and repetitions."""
+    try:
+        lines = file.read_text(encoding="utf-8").splitlines()
+    except UnicodeDecodeError as error:
+        raise InvalidArgument("candidates", str(file), f"a text file in UTF-8 ({error})") from None
+    return list(dict.fromkeys(line for line in lines if line))
+
+
 def read_options(texts: Sequence[str]) -> dict[str, Any]:
     """Options of a method from texts like ``iterations=100`` (JSON, or else a plain word)."""
     options: dict[str, Any] = {}
