@@ -13,16 +13,23 @@ FOLDER = Path(__file__).parent / "vectors" / "v1"
 VECTORS = json.loads((FOLDER / "reports.json").read_text())
 
 
+def plain(report):
+    if isinstance(report, tuple):
+        return [plain(part) for part in report]
+    return report.hex() if isinstance(report, bytes) else report
+
+
 @pytest.mark.parametrize("vector", VECTORS, ids=lambda v: v["spec"]["mechanism"])
 def test_reports_are_the_same_function_of_value_and_coins(vector):
     m = dn.from_spec(vector["spec"])
     assert m.to_spec() == vector["spec"]
     for case in vector["reports"]:
         coins = ByteCoins(bytes.fromhex(case["coins"]))
-        report = m.report(case["value"], coins)
+        value = case["value"]
+        index = int(m.domain.encode([value])[0]) if isinstance(value, str) else value
+        report = m.report(index, coins)
         coins.finish()
-        plain = report.hex() if isinstance(report, bytes) else report
-        assert json.loads(json.dumps(plain)) == case["report"]
+        assert plain(report) == case["report"]
 
 
 @pytest.mark.parametrize("vector", VECTORS, ids=lambda v: v["spec"]["mechanism"])

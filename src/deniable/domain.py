@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Hashable, Iterable, Mapping, Sequence, Set
-from typing import Any, TypeAlias, TypeGuard
+from typing import Any, Self, TypeAlias, TypeGuard
 
 import numpy as np
 from numpy.typing import NDArray
@@ -49,9 +49,9 @@ class Domain:
         object.__setattr__(self, "other", other)
 
     @classmethod
-    def of(cls, answers: DomainLike) -> Domain:
+    def of(cls, answers: Any) -> Self:
         """``answers`` itself if it is a domain, else the domain built from it."""
-        return answers if isinstance(answers, Domain) else cls(answers)
+        return answers if isinstance(answers, cls) else cls(answers)
 
     def encode(self, values: Any) -> NDArray[Any]:
         """The indices of ``values``: a one-dimensional array of integers of 0..k-1.

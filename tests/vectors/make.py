@@ -37,12 +37,36 @@ MECHANISMS = [
     dn.SHE(5, 4.0, steps=2, reach=0),
     dn.BasicRAPPOR(13, 1.0),
     dn.BasicRAPPOR(9, f=0.5, p=0.75, q=0.5),
+    dn.CMS(50, 1.0, cohorts=100, width=20, seed=1),
+    dn.CMS(["car", "train", "other"], 2.0, cohorts=16, width=128),
+    dn.HCMS(50, 1.0, cohorts=64, width=32),
+    dn.HCMS(dn.Text(), 3.0, cohorts=1024, width=100, seed=9),
+    dn.ORR(50, 2.0, cohorts=64, width=8),
+    dn.ORR(["car", "train", "other"], 2.0, cohorts=16, width=2, permuted=0),
+    dn.ORR(dn.Text(), 2.0, cohorts=1000, width=8, seed=2**32 - 1),
+    dn.ORAPPOR(50, 2.0, cohorts=64, width=40, permuted=1),
+    dn.ORAPPOR(dn.Text(), 2.0, cohorts=64, width=40, hashes=3),
+    dn.RAPPOR(dn.Text(), 2.0, cohorts=64, width=16),
+    dn.RAPPOR(dn.Text(), f=0.5, p=0.75, q=0.5, cohorts=64, width=16, hashes=2),
 ]
+TEXTS = ("", "https://example.org/", "Z\u00fcrich \U0001f600")
 
 
 def plain(report):
     """A report as JSON: bytes as hex, tuples as lists."""
+    if isinstance(report, tuple):
+        return [plain(part) for part in report]
     return report.hex() if isinstance(report, bytes) else report
+
+
+def answers(m):
+    """Some answers: indices, or texts."""
+    return TEXTS if m.domain == dn.Text() else (0, m.domain.size // 2, m.domain.size - 1)
+
+
+def index(m, answer):
+    """What `report` takes."""
+    return int(m.domain.encode([answer])[0]) if isinstance(answer, str) else answer
 
 
 def coins(label, words):
@@ -53,9 +77,9 @@ def main(folder):
     vectors = []
     for number, m in enumerate(MECHANISMS):
         reports = []
-        for value in (0, m.domain.size // 2, m.domain.size - 1):
+        for value in answers(m):
             data = coins(f"{number}/{value}", m.coin_words)
-            report = m.report(value, ByteCoins(data))
+            report = m.report(index(m, value), ByteCoins(data))
             reports.append({"value": value, "coins": data.hex(), "report": plain(report)})
         vectors.append({"spec": m.to_spec(), "reports": reports})
     (folder / "reports.json").write_text(json.dumps(vectors, indent=1) + "\n")

@@ -83,8 +83,8 @@ def bayes_estimate(evidence: Evidence) -> Decoded:
         x, a, b = *sharp, np.zeros_like(b)
     if isinstance(evidence.domain, Candidates):
         # The outside is 1 less all others: the reports do not know it on their own.
-        found = posterior(x[:-1], a[:-1], b[:-1], part=True).frequencies
-        return Decoded(np.append(found, 1 - found.sum()))
+        listed = posterior(x[:-1], a[:-1], b[:-1], part=True).frequencies
+        return Decoded(np.append(listed, 1 - listed.sum()))
     found = posterior(x, a, b)
 
     def own(confidence: float, sampling: bool) -> Uncertainty:

@@ -85,7 +85,7 @@ def _asked(
 ) -> Sequence[Tally | Reports]:
     """The parts, about the candidates where the answers were any text."""
     if candidates is not None:
-        listed: Any = Candidates(candidates)
+        listed: Any = Candidates.of(candidates)
         return [part.among(listed) for part in parts]
     for part in parts:
         if isinstance(part, (Tally, Reports)) and isinstance(part.mechanism.domain, Text):

@@ -274,9 +274,8 @@ class Mechanism(ABC):
         """The same mechanism for any text, asked about some texts and everything else together."""
         if not isinstance(self.domain, Text):
             raise InvalidArgument("candidates", candidates, "left out: the answers are listed")
-        listed = candidates if isinstance(candidates, Candidates) else Candidates(candidates)
         integers = {name: getattr(self, name) for name in (*self.design, *self.thresholds)}
-        return type(self)(listed, self.epsilon, **integers)
+        return type(self)(Candidates.of(candidates), self.epsilon, **integers)
 
     def pack(self, reports: Sequence[Any]) -> NDArray[Any]:
         """Single reports as a column of `dtype`."""

@@ -13,6 +13,7 @@ from abc import abstractmethod
 from collections.abc import Sequence
 from fractions import Fraction
 from functools import cached_property, lru_cache
+from itertools import product
 from typing import Any, ClassVar
 
 import numpy as np
@@ -25,7 +26,7 @@ from deniable.mechanisms.collisions import Collisions, mean_square
 from deniable.mechanisms.index import index_bits, index_dtype
 from deniable.mechanisms.mixing import mixed, mixed_all, permuted
 from deniable.privacy import Guarantee, check_epsilon
-from deniable.randomness import Coins, Keystream
+from deniable.randomness import SCALE, Coins, Keystream
 
 LIMITS = {
     "cohorts": (1, 1 << 16),
@@ -75,10 +76,11 @@ class CohortMechanism(Mechanism):
         for name, given in integers.items():
             if name in LIMITS and given is not None:
                 require_int(name, given, *LIMITS[name])
-        super().__init__(domain, epsilon, **integers)
-        if self.permuted and (self._is_open or self.hashes > 1):
+        free = isinstance(domain, (Text, Candidates))
+        if integers.get("permuted") and (free or integers.get("hashes", 1) != 1):
             allowed = "0 for answers that may be any text, and for several hash functions"
-            raise InvalidArgument("permuted", self.permuted, allowed)
+            raise InvalidArgument("permuted", integers["permuted"], allowed)
+        super().__init__(domain, epsilon, **integers)
 
     @property
     def _is_open(self) -> bool:
@@ -106,9 +108,9 @@ class CohortMechanism(Mechanism):
     ) -> dict[str, int]:
         """The integers of the design that suit n respondents, by the formula of the variance.
 
-        ``second_moment`` is sum f^2 of what is expected, 1 / k for k equally frequent values.
-        Cohorts are as many as make what they share a tenth of the noise; then the shortest
-        report is taken whose variance is within 3 % of the least.
+        ``second_moment`` is sum f^2 of what is expected, 1 / k for k equally frequent values. Of
+        the reports whose variance is within 3 % of the least, with as many cohorts as there may be,
+        the shortest is taken; and then as few cohorts as make what they share a tenth of the noise.
         """
         return dict(suggested(cls, check_epsilon(epsilon), n, second_moment))
 
@@ -122,8 +124,8 @@ class CohortMechanism(Mechanism):
 
     def _cells_of(self, value: int, cohort: int) -> list[int]:
         """The cell of a value (an index, or the code of a text) under each hash of a cohort."""
-        first = (self.seed << 32) + cohort * self.hashes
-        keys = [mixed(first + number) for number in range(self.hashes)]
+        first = mixed(self.seed) + cohort * self.hashes
+        keys = [mixed((first + number) % SCALE) for number in range(self.hashes)]
         if self.permuted:
             return [permuted(value, key, self.domain.size) % self.width for key in keys]
         code = value if isinstance(self.domain, Text) else int(self.codes[value])
@@ -142,7 +144,7 @@ class CohortMechanism(Mechanism):
     def keys(self) -> NDArray[np.uint64]:
         """The hash functions: one key for each cohort and hash."""
         numbers = np.arange(self.cohorts * self.hashes, dtype=np.uint64)
-        keys = mixed_all(numbers + np.uint64(self.seed << 32))
+        keys = mixed_all(numbers + np.uint64(mixed(self.seed)))
         return keys.reshape(self.cohorts, self.hashes)
 
     @property
@@ -315,33 +317,40 @@ class CohortMechanism(Mechanism):
         return a, b
 
     def _line(self, f: Floats, n: int, square: float) -> tuple[Floats, Floats]:
-        scale = float((self.inner.p - self.inner.q) * (1 - self.collisions.share)) ** 2
-        own, other = (variance / scale for variance in self._report_variances)
-        met = float(1 - self.collisions.share) ** 2 * self.cohorts
-        same, different = float(self.collisions.same) / met, float(self.collisions.different) / met
+        own, other, same, different = self._moments
         others = square - f * f
         shared = n * (same * others + different * ((1 - f) ** 2 - others)) - same * (1 - f)
-        return np.asarray(other + shared), np.full(f.shape, own - other)
+        return np.asarray(other + shared / self.cohorts), np.full(f.shape, own - other)
 
     @cached_property
-    def _report_variances(self) -> tuple[float, float]:
-        """The variance of the mean of the bits of a value in one report, by that value and not."""
+    def _moments(self) -> tuple[float, float, float, float]:
+        """The variance of the mean of a value's bits in a report, if it is about the value and if
+        not, and the (co)variance of its collisions: all over the squared slope of that mean."""
         p, q, met = self.inner.p, self.inner.q, self.collisions
         gain, shape = p - q, (self.width, self.hashes)
         own = mean_square(p, p * p, *shape) - p * p
         pair = q * q + 2 * q * gain * met.share + gain * gain * met.both
-        return float(own), float(mean_square(self.q, pair, *shape) - self.q**2)
+        other = mean_square(self.q, pair, *shape) - self.q**2
+        slope, left = (gain * (1 - met.share)) ** 2, (1 - met.share) ** 2
+        found = (own / slope, other / slope, met.same / left, met.different / left)
+        return float(found[0]), float(found[1]), float(found[2]), float(found[3])
 
     def _outside_variance(self, counts: Counts) -> float:
-        """The variance of the sum of all candidates, from how much cohorts differ (jackknife)."""
+        """The variance of the sum of all candidates, from how much C cohorts differ.
+
+        Times the variance of Student's t with C - 1 degrees of freedom, since few cohorts do not
+        tell it well; three tell nothing.
+        """
         sizes, supports = self.by_cohort(counts)
-        held = self.masses_of_cells(np.ones(self.codes.size, dtype=np.int64))
         found = sizes > 0
+        if found.sum() <= 3:
+            return 1.0
+        held = self.masses_of_cells(np.ones(self.codes.size, dtype=np.int64))
         weights = sizes[found] / sizes.sum()
         means = (held * supports)[found].sum(axis=1) / (sizes[found] * self.hashes)
         means /= float(self.p - self.q)
         spread = np.sum(weights**2 * (means - weights @ means) ** 2)
-        return float(spread * weights.size / max(1, weights.size - 1))
+        return float(spread * weights.size / (weights.size - 3))
 
 
 class CohortIndices(CohortMechanism):
@@ -437,18 +446,16 @@ def suggested(
     if not isinstance(second_moment, (int, float)) or not 0 < second_moment <= 1:
         raise InvalidArgument("second_moment", second_moment, "a number above 0, at most 1")
     found = []
-    for hashes in family.hashes_to_try:
-        for width in WIDTHS:
-            given = {"cohorts": 1, "width": width, "hashes": hashes}
-            design = {name: given[name] for name in family.design if name in given}
-            m = family(Text(), epsilon, seed=0, **design)
-            (alone,), _ = m._line(np.zeros(1), 0, 0.0)
-            (one,), _ = m._line(np.zeros(1), 1, second_moment)
-            shared = max(0.0, one - alone) * n
-            most = min(LIMITS["cohorts"][1], MOST_CELLS // width)
-            wanted = 1 << math.ceil(math.log2(max(1.0, 10 * shared / alone)))
-            design["cohorts"] = cohorts = min(most, max(FEWEST_COHORTS, wanted))
-            found.append((alone + shared / cohorts, m.bits_per_report, design))
+    for hashes, width in product(family.hashes_to_try, WIDTHS):
+        given = {"width": width, "hashes": hashes}
+        design = {name: given[name] for name in family.design if name in given}
+        m = family(Text(), epsilon, cohorts=1, seed=0, **design)
+        _, alone, same, _ = m._moments
+        shared = n * same * second_moment
+        most = min(LIMITS["cohorts"][1], MOST_CELLS // width)
+        enough = 1 << math.ceil(math.log2(max(FEWEST_COHORTS, 10 * shared / alone)))
+        variance = alone + shared / most
+        found.append((variance, m.bits_per_report, {**design, "cohorts": min(most, enough)}))
     least = min(variance for variance, _, _ in found)
     good = [row for row in found if row[0] <= 1.03 * least]
     return tuple(min(good, key=lambda row: row[1])[2].items())
