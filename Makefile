@@ -6,11 +6,16 @@ PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 # Pins what is installed, and what the build itself needs.
 export PIP_CONSTRAINT := $(CURDIR)/constraints.txt
 INPUTS := pyproject.toml constraints.txt
+# Word counts (columns word and count) for `make words`.
+WORDS ?= ../shared/data/en_words_50k.parquet
 
-.PHONY: demo test check bench study build clean
+.PHONY: demo words test check bench study build clean
 
 demo: $(VENV)/.demo
 	$(BIN)/deniable demo --charts out/demo
+
+words: $(VENV)/.demo
+	$(BIN)/python examples/words.py --data $(WORDS) --out out/words
 
 test: $(VENV)/.dev
 	$(BIN)/pytest -n auto
