@@ -10,6 +10,7 @@ import deniable as dn
 from deniable.conformance import two_sided
 from deniable.domain import OUTSIDE, Candidates, text_codes
 from deniable.errors import InvalidArgument
+from deniable.estimation.mle.bloom import _unknown
 from deniable.estimation.mle.likelihood import loglikelihood, maximise
 from deniable.mechanisms.cohorts import second_moment
 from deniable.mechanisms.collisions import Collisions
@@ -280,10 +281,8 @@ def test_an_outside_that_is_ignored_biases_every_candidate():
 @pytest.mark.parametrize("family", OPEN)
 def test_the_likelihood_is_that_of_the_exact_channel(family):
     """For listed answers: differences of log-likelihoods, from the enumerated channel."""
-    if family is dn.RAPPOR:
-        m = family(4, 2.0, **{**family.small_design, "width": 3})
-    else:
-        m = family(4, 2.0, cohorts=2, width=3, seed=5)
+    hashes = {"hashes": 2} if "hashes" in family.design else {}
+    m = family(4, 2.0, cohorts=2, width=3, seed=5, **hashes)
     rng = np.random.default_rng(9)
     reports = m.privatize(rng.integers(0, 4, 40), rng)
     channel = m.channel()
@@ -295,10 +294,19 @@ def test_the_likelihood_is_that_of_the_exact_channel(family):
     assert found == pytest.approx(expected, abs=1e-12)
 
 
+@pytest.mark.parametrize(("width", "hashes"), [(2, 1), (3, 2), (4, 3), (2, 4)])
+def test_an_unknown_answer_has_the_mean_of_all_filters(width, hashes):
+    ratios = np.array([0.4, 1.7])
+    filters = [set(cells) for cells in product(range(width), repeat=hashes)]
+    for ones in range(width + 1):
+        weights = [np.prod([ratios[int(cell < ones)] for cell in cells]) for cells in filters]
+        assert _unknown(width, hashes, ratios)[ones] == pytest.approx(np.mean(weights))
+
+
 def test_the_likelihood_with_an_outside_has_its_maximum_where_it_says():
     rng = np.random.default_rng(10)
     values, _ = people(rng)
-    for family in (dn.ORR, dn.HCMS, dn.CMS):
+    for family in (dn.ORR, dn.HCMS, dn.CMS, dn.RAPPOR):
         m = family(dn.Text(), 3.0, cohorts=32, width=16)
         asked = m.privatize([WORDS[v] for v in values], rng).among(WORDS[:60])
         best = maximise([asked])

@@ -16,6 +16,7 @@ from deniable.estimation.decoded import Decoded
 from deniable.estimation.evidence import Evidence
 from deniable.estimation.ibu import iterate, pooled_supports, pure_channel, water_filling
 from deniable.mechanisms import Mechanism
+from deniable.mechanisms.cohorts import CohortBits
 
 Floats = NDArray[np.float64]
 Decoder = Callable[..., Decoded]
@@ -161,8 +162,9 @@ def decode(evidence: Evidence, name: str, options: dict[str, Any]) -> Decoded:
 def methods_for(mechanism: Mechanism) -> list[str]:
     """The methods that suit a mechanism: some need its likelihood, or supports with p and q."""
     supports = mechanism.supports(np.zeros(mechanism.cells, dtype=np.int64), 0)
-    known = mechanism.two_valued
-    unsuited = {"likelihood": not known, "ibu": not known and supports is None}
+    known = mechanism.two_valued or isinstance(mechanism, CohortBits)
+    pooled = mechanism.two_valued or supports is not None
+    unsuited = {"likelihood": not known, "ibu": not pooled}
     return [name for name in METHODS if not unsuited.get(name)]
 
 

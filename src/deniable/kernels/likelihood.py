@@ -179,3 +179,27 @@ def transform(rows: Floats) -> None:
                     row[j] = a + b
                     row[j + half] = a - b
             half *= 2
+
+
+@kernel
+def bloom_weights(
+    rows: NDArray[np.uint8],
+    cells: NDArray[np.uint32],
+    ratios: NDArray[np.float64],
+    out: NDArray[np.float64],
+) -> None:
+    """``out[i, s]``: how much more likely row i is with the bits ``cells[:, s]`` than with none.
+
+    ``ratios`` are those of a bit that is 0 and of one that is 1. Equal cells count once.
+    """
+    for i in range(rows.shape[0]):
+        for s in range(cells.shape[1]):
+            weight = 1.0
+            for j in range(cells.shape[0]):
+                cell = cells[j, s]
+                new = True
+                for earlier in range(j):
+                    new = new and cells[earlier, s] != cell
+                if new:
+                    weight *= ratios[(rows[i, cell >> 3] >> (cell & 7)) & 1]
+            out[i, s] = weight

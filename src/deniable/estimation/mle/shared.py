@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from deniable.domain import Candidates
+from deniable.estimation.mle.bloom import BloomRows
 from deniable.estimation.mle.cells import Cells, HadamardCells, cells_of
 from deniable.estimation.mle.supports import Gram, Indices, Part, Sums, part_of
 from deniable.mechanisms.base import Counts, Floats
@@ -103,12 +104,8 @@ class SharedRows(Shared):
 
     def __init__(self, mechanism: CohortBits, data: NDArray[Any], memory: int) -> None:
         super().__init__(mechanism, len(data))
-        order = np.argsort(data["cohort"], kind="stable")
-        cohorts, first = np.unique(data["cohort"][order], return_index=True)
-        groups = np.split(np.ascontiguousarray(data["report"][order]), first[1:])
         self.parts = [
-            (int(cohort), part_of(mechanism.inner, rows, memory))
-            for cohort, rows in zip(cohorts, groups, strict=True)
+            (cohort, part_of(mechanism.inner, rows, memory)) for cohort, rows in _by_cohort(data)
         ]
 
     def cell_sums(self, g: Floats, threads: int | None, *, squares: bool) -> Sums:
@@ -120,6 +117,14 @@ class SharedRows(Shared):
         return Sums(totals, by_cell)
 
 
+def _by_cohort(data: NDArray[Any]) -> list[tuple[int, NDArray[Any]]]:
+    """Every cohort that reported, with its rows."""
+    order = np.argsort(data["cohort"], kind="stable")
+    cohorts, first = np.unique(data["cohort"][order], return_index=True)
+    groups = np.split(np.ascontiguousarray(data["report"][order]), first[1:])
+    return list(zip(cohorts.tolist(), groups, strict=True))
+
+
 @cells_of.register
 def _(mechanism: CohortIndices, counts: Counts) -> Part:
     return SharedCells(mechanism, counts)
@@ -127,4 +132,6 @@ def _(mechanism: CohortIndices, counts: Counts) -> Part:
 
 @part_of.register
 def _(mechanism: CohortBits, data: NDArray[Any], memory: int) -> Part:
+    if mechanism.hashes > 1:
+        return BloomRows(mechanism, _by_cohort(data))
     return SharedRows(mechanism, data, memory)

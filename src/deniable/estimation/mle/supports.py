@@ -46,12 +46,12 @@ class Gram(NamedTuple):
 class Part(ABC):
     """``n`` reports of one mechanism, with ``gain`` = rho - 1."""
 
-    def __init__(self, mechanism: Mechanism, n: int) -> None:
-        if not mechanism.two_valued:
+    def __init__(self, mechanism: Mechanism, n: int, gain: float | None = None) -> None:
+        if not mechanism.two_valued and gain is None:
             raise unknown_family(mechanism)
         self.mechanism = mechanism
         self.n = n
-        self.gain = float(mechanism.guarantee.ratio - 1)
+        self.gain = float(mechanism.guarantee.ratio - 1) if gain is None else gain
 
     @abstractmethod
     def sums(self, f: Floats, threads: int | None, *, squares: bool) -> Sums:
