@@ -8,9 +8,10 @@ import pytest
 from scipy.stats import chi2, poisson
 
 import deniable as dn
-from deniable.kernels import bits, columns, direct, subset
+from deniable.kernels import bits, cohorts, columns, direct, groups, subset
 from deniable.kernels.bounded import bounded
 from deniable.kernels.jit import kernel
+from deniable.mechanisms.mixing import mixed, permuted
 from deniable.randomness import SCALE, ByteCoins, Keystream
 
 FALSE_ALARM = 1e-9
@@ -108,6 +109,58 @@ def test_column_sums(row_bits, rows):
     for part in np.array_split(words.view(np.uint8).reshape(rows, -1), 50):
         plain += np.unpackbits(part, axis=1, bitorder="little").sum(axis=0, dtype=np.int64)
     np.testing.assert_array_equal(columns.column_sums(words, row_bits), plain)
+
+
+@pytest.mark.parametrize("width", [1, 2, 4, 8, 16, 128, 136, 264])
+@pytest.mark.parametrize("rows", [1, 255, 3000])
+def test_bit_counts_by_group(width, rows):
+    """Also of records that lie apart, and of groups whose counters overflow."""
+    rng = np.random.default_rng(1)
+    data = np.zeros(rows, dtype=[("group", "u2"), ("row", "u1", (width,))])
+    data["row"] = rng.integers(0, 256, (rows, width))
+    data["row"][:, 0] |= 1
+    data["group"] = np.minimum(rng.integers(0, 9, rows), 3)
+    found = groups.bit_counts(data["row"], data["group"], 5)
+    for group in range(5):
+        some = np.unpackbits(data["row"][data["group"] == group], axis=1, bitorder="little")
+        np.testing.assert_array_equal(found[group], some.sum(axis=0, dtype=np.int64))
+
+
+@pytest.mark.parametrize("width", [2, 3, 7, 1000, 65535, 65536])
+@pytest.mark.parametrize("size", [2, 3, 8, 4096, 5000, 2**31 - 2])
+def test_cells_follow_the_definition(size, width):
+    rng = np.random.default_rng(3)
+    keys = rng.integers(0, SCALE, (2, 2), dtype=np.uint64)
+    values = np.append(rng.integers(0, size, 40), size - 1).astype(np.uint64)
+    sizes = (np.uint64(width), np.uint64(size), np.uint64(size.bit_length()))
+    dealt = np.empty((2, 2, values.size), dtype=np.uint32)
+    hashed = np.empty_like(dealt)
+    cohorts.cells_of_codes(values, keys, sizes, dealt)
+    cohorts.cells_of_codes(values, keys, (sizes[0], np.uint64(0), np.uint64(0)), hashed)
+    for place in np.ndindex(2, 2):
+        key = int(keys[place])
+        plain = [permuted(v, key, size) % width for v in values.tolist()]
+        assert dealt[place].tolist() == plain
+        assert hashed[place].tolist() == [mixed(v ^ key) * width >> 64 for v in values.tolist()]
+
+
+@pytest.mark.parametrize("size", [0, 20_000])
+def test_sums_and_masses_follow_the_cells(size):
+    """Of more values than are worked on together."""
+    rng = np.random.default_rng(4)
+    keys = rng.integers(0, SCALE, (3, 2), dtype=np.uint64)
+    values = np.arange(20_000, dtype=np.uint64)
+    sizes = (np.uint64(50), np.uint64(size), np.uint64(size.bit_length()))
+    cells = np.empty((3, 2, values.size), dtype=np.uint32)
+    cohorts.cells_of_codes(values, keys, sizes, cells)
+    table, weights = rng.integers(0, 99, (3, 50)), rng.integers(0, 99, values.size)
+    sums, masses = np.zeros(values.size, np.int64), np.zeros((3, 50), np.int64)
+    cohorts.sums_over_cells(table, values, keys, sizes, sums)
+    cohorts.masses_of_cells(weights, values, keys, sizes, masses)
+    np.testing.assert_array_equal(sums, sum(table[c][cells[c]].sum(axis=0) for c in range(3)))
+    for c, row in enumerate(masses):
+        plain = [np.bincount(one, weights, minlength=50) for one in cells[c]]
+        np.testing.assert_array_equal(row, np.sum(plain, axis=0))
 
 
 @pytest.mark.parametrize("size", [1, 200, 5000])

@@ -7,6 +7,7 @@ import json
 import re
 import struct
 from collections.abc import Iterable
+from functools import reduce
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -61,7 +62,7 @@ class Tally:
             return self
         size = -(-len(reports) // thread_count(threads))
         pieces = [reports.data[start : start + size] for start in range(0, len(reports), size)]
-        counts = sum(run(self.mechanism.count, pieces))
+        counts = reduce(np.add, run(self.mechanism.count, pieces))
         self._absorb(counts, len(reports), *_fingerprint(reports.ids))
         return self
 

@@ -72,14 +72,16 @@ class Evidence:
         tallies = [part.tally for part in parts]
         w = np.array([1 / _variance(t) for t in tallies])
         w /= w.sum()
-        lines = [t.mechanism.estimated_line(t.counts, t.n) for t in tallies]
+        found = [t.mechanism.unbiased(t.counts, t.n) for t in tallies]
+        lines = [
+            t.mechanism.estimated_line(t.counts, t.n, x)
+            for t, x in zip(tallies, found, strict=True)
+        ]
         sizes = np.array([t.n for t in tallies])
         return cls(
             parts=parts,
             n=int(sizes.sum()),
-            unbiased=sum(
-                wg * t.mechanism.unbiased(t.counts, t.n) for wg, t in zip(w, tallies, strict=True)
-            ),
+            unbiased=sum(wg * x for wg, x in zip(w, found, strict=True)),
             a=sum(wg**2 / n * a for wg, n, (a, _) in zip(w, sizes, lines, strict=True)),
             b=sum(wg**2 / n * b for wg, n, (_, b) in zip(w, sizes, lines, strict=True)),
             between=float(max(0.0, (w**2 / sizes).sum() - 1 / sizes.sum())),

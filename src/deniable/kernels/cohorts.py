@@ -73,6 +73,89 @@ def cohort_cells(
 
 
 @kernel
+def _hashed_cells(
+    codes: Words, key: np.uint64, width: np.uint64, cells: NDArray[np.uint32]
+) -> None:
+    """The cells of some codes under one hash function."""
+    for v in range(codes.size):
+        cells[v] = np.uint32(bounded(_mixed(codes[v] ^ key), width))
+
+
+@kernel
+def _dealt_cells(
+    codes: Words,
+    key: np.uint64,
+    sizes: tuple[np.uint64, np.uint64, np.uint64],
+    cells: NDArray[np.uint32],
+) -> None:
+    """The cells of some values under one permutation: `_permuted` modulo the width.
+
+    The words of the rounds are drawn once for all values, and numbers have 32 bits, as many as a
+    size: both leave a loop for vector instructions. Those who must walk on do so together.
+    """
+    width, size, bits = sizes
+    places = np.arange(codes.size)
+    walking = np.empty(codes.size, np.uint32)
+    for v in range(codes.size):
+        walking[v] = np.uint32(codes[v])
+    left = codes.size
+    while left:
+        for step in range(ROUNDS):
+            _round(walking[:left], _mixed(key + np.uint64(step)), bits)
+        still = 0
+        for i in range(left):
+            place, x = places[i], walking[i]
+            cells[place] = x
+            places[still] = place
+            walking[still] = x
+            still += x >= size
+        left = still
+    _remainders(cells, width)
+
+
+@kernel
+def _round(x: NDArray[np.uint32], word: np.uint64, bits: np.uint64) -> None:
+    """One round of `_permuted` on many numbers."""
+    multiplier = np.uint32(word | np.uint64(1))
+    summand = np.uint32(word >> np.uint64(32))
+    mask = np.uint32((np.uint64(1) << bits) - np.uint64(1))
+    half = np.uint32((bits + np.uint64(1)) >> np.uint64(1))
+    for v in range(x.size):
+        y = np.uint32(np.uint32(x[v] * multiplier) + summand) & mask
+        x[v] = y ^ (y >> half)
+
+
+@kernel
+def _remainders(x: NDArray[np.uint32], width: np.uint64) -> None:
+    """x mod width for x < 2**31 without division.
+
+    With 2**(s - 1) < width <= 2**s, floor(x ceil(2**(31 + s) / width) / 2**(31 + s)) is the
+    quotient for all these x (Granlund and Montgomery 1994), and the product is below 2**63.
+    """
+    shift = np.uint64(31)
+    while (np.uint64(1) << (shift - np.uint64(31))) < width:
+        shift += np.uint64(1)
+    inverse = ((np.uint64(1) << shift) + width - np.uint64(1)) // width
+    for v in range(x.size):
+        quotient = (np.uint64(x[v]) * inverse) >> shift
+        x[v] = np.uint32(np.uint64(x[v]) - quotient * width)
+
+
+@kernel
+def _cells(
+    codes: Words,
+    key: np.uint64,
+    sizes: tuple[np.uint64, np.uint64, np.uint64],
+    cells: NDArray[np.uint32],
+) -> None:
+    """The cells of some codes under one hash function of either kind."""
+    if sizes[1] == np.uint64(0):
+        _hashed_cells(codes, key, sizes[0], cells)
+    else:
+        _dealt_cells(codes, key, sizes, cells)
+
+
+@kernel
 def cells_of_codes(
     codes: Words,
     keys: NDArray[np.uint64],
@@ -80,11 +163,15 @@ def cells_of_codes(
     out: NDArray[np.uint32],
 ) -> None:
     """``out[cohort, hash, v]``: the cell of every code."""
-    width, size, bits = sizes
     for cohort in range(keys.shape[0]):
         for j in range(keys.shape[1]):
-            for v in range(codes.size):
-                out[cohort, j, v] = _cell(codes[v], keys[cohort, j], width, size, bits)
+            _cells(codes, keys[cohort, j], sizes, out[cohort, j])
+
+
+@inlined
+def _piece(width: Any) -> Any:
+    """Values whose cells are found together: in the cache, and enough for a row of the table."""
+    return min(8192, max(1024, 4 * np.int64(width)))
 
 
 @kernel
@@ -96,13 +183,18 @@ def sums_over_cells(
     out: NDArray[Any],
 ) -> None:
     """Add to ``out[v]`` the entries of ``table[cohort, cell]`` in the cells of v."""
-    width, size, bits = sizes
-    for cohort in range(keys.shape[0]):
-        row = table[cohort]
-        for j in range(keys.shape[1]):
-            key = keys[cohort, j]
-            for v in range(codes.size):
-                out[v] += row[_cell(codes[v], key, width, size, bits)]
+    piece = _piece(sizes[0])
+    buffer = np.empty(piece, np.uint32)
+    for start in range(0, codes.size, piece):
+        some = codes[start : start + piece]
+        sums = out[start : start + piece]
+        cells = buffer[: some.size]
+        for cohort in range(keys.shape[0]):
+            row = table[cohort]
+            for j in range(keys.shape[1]):
+                _cells(some, keys[cohort, j], sizes, cells)
+                for v in range(some.size):
+                    sums[v] += row[cells[v]]
 
 
 @kernel
@@ -114,21 +206,15 @@ def masses_of_cells(
     table: NDArray[Any],
 ) -> None:
     """Add the weight of every value to ``table[cohort, cell]`` in its cells: the transpose."""
-    width, size, bits = sizes
-    for cohort in range(keys.shape[0]):
-        row = table[cohort]
-        for j in range(keys.shape[1]):
-            key = keys[cohort, j]
-            for v in range(codes.size):
-                row[_cell(codes[v], key, width, size, bits)] += weights[v]
-
-
-@kernel
-def bit_sums(rows: NDArray[np.uint8], cohorts: NDArray[Any], table: NDArray[np.int64]) -> None:
-    """Add the bits of every packed row to ``table[cohort]``, as wide as a row has bits."""
-    for i in range(rows.shape[0]):
-        sums = table[cohorts[i]]
-        for byte in range(rows.shape[1]):
-            bits = np.int64(rows[i, byte])
-            for bit in range(8):
-                sums[8 * byte + bit] += (bits >> bit) & 1
+    piece = _piece(sizes[0])
+    buffer = np.empty(piece, np.uint32)
+    for start in range(0, codes.size, piece):
+        some = codes[start : start + piece]
+        masses = weights[start : start + piece]
+        cells = buffer[: some.size]
+        for cohort in range(keys.shape[0]):
+            row = table[cohort]
+            for j in range(keys.shape[1]):
+                _cells(some, keys[cohort, j], sizes, cells)
+                for v in range(some.size):
+                    row[cells[v]] += masses[v]

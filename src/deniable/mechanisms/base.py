@@ -196,9 +196,15 @@ class Mechanism(ABC):
         b = float((1 - p - q) / (p - q))
         return np.full(f.shape, a), np.full(f.shape, b)
 
-    def estimated_line(self, counts: Counts, n: int) -> tuple[Floats, Floats]:
-        """`variance_line` of an unknown population, from its counts."""
-        return self.variance_line(np.clip(self.unbiased(counts, n), 0.0, 1.0), n)
+    def estimated_line(
+        self, counts: Counts, n: int, unbiased: Floats | None = None
+    ) -> tuple[Floats, Floats]:
+        """`variance_line` of an unknown population, from its counts.
+
+        ``unbiased`` is what `unbiased` says, for callers who know it already: it may take long.
+        """
+        f = self.unbiased(counts, n) if unbiased is None else unbiased
+        return self.variance_line(np.clip(f, 0.0, 1.0), n)
 
     def variance(self, n: int, f: ArrayLike | None = None) -> Floats:
         """The variance of each unbiased frequency from n reports of a fixed population.

@@ -41,6 +41,8 @@ USUAL_N, USUAL_SECOND_MOMENT = 20_000, 0.05
 MOST_CELLS = 1 << 18
 #: Fewer would not show how much cohorts differ.
 FEWEST_COHORTS = 16
+#: More would show it better than to about 2 %.
+COMPARED_COHORTS = 1 << 12
 
 
 class CohortMechanism(Mechanism):
@@ -198,16 +200,18 @@ class CohortMechanism(Mechanism):
         return self.cohorts * (1 + inner)
 
     def count(self, data: NDArray[Any]) -> Counts:
-        if data.size and (highest := int(data["cohort"].max())) >= self.cohorts:
+        # Copied once: records are far apart, and each pass over them reads all of their memory.
+        cohorts = np.ascontiguousarray(data["cohort"])
+        if data.size and (highest := int(cohorts.max())) >= self.cohorts:
             raise InvalidArgument("reports", highest, f"cohorts of 0..{self.cohorts - 1}")
-        table = np.empty((self.cohorts, 1 + self.inner.cells), dtype=np.int64)
-        table[:, 0] = np.bincount(data["cohort"], minlength=self.cohorts)
-        table[:, 1:] = self._count_inner(data)
+        table = np.zeros((self.cohorts, 1 + self.inner.cells), dtype=np.int64)
+        table[:, 0] = np.bincount(cohorts, minlength=self.cohorts)
+        self._count_inner(cohorts, data["report"], table[:, 1:])
         return table.reshape(-1)
 
     @abstractmethod
-    def _count_inner(self, data: NDArray[Any]) -> Counts:
-        """The counts of the inner mechanism, a row for each cohort."""
+    def _count_inner(self, cohorts: NDArray[Any], inner: NDArray[Any], table: Counts) -> None:
+        """Write the counts of the inner reports, a row for each cohort, over zeros."""
 
     def possible_counts(self, counts: Counts, n: int) -> bool:
         table = counts.reshape(self.cohorts, -1)
@@ -264,24 +268,27 @@ class CohortMechanism(Mechanism):
     def sums_over_cells(self, table: NDArray[Any]) -> NDArray[Any]:
         """For each value the sum of ``table[cohort, cell]`` over its cells."""
         from deniable.kernels.cohorts import sums_over_cells
-        from deniable.kernels.threads import run, thread_count
+        from deniable.kernels.threads import run
 
-        def work(part: slice) -> NDArray[Any]:
-            out = np.zeros(self.codes.size, dtype=table.dtype)
-            sums_over_cells(table[part], self.codes, self.keys[part], self.sizes, out)
-            return out
+        out = np.zeros(self.codes.size, dtype=table.dtype)
 
-        # A thread is worth it for some milliseconds of work.
-        step = max(1, (1 << 20) // self.codes.size, -(-self.cohorts // thread_count(None)))
-        parts = [slice(start, start + step) for start in range(0, self.cohorts, step)]
-        return np.asarray(sum(run(work, parts)))
+        def work(part: slice) -> None:
+            sums_over_cells(table, self.codes[part], self.keys, self.sizes, out[part])
+
+        run(work, _parts(self.codes.size, self.keys.size))
+        return out
 
     def masses_of_cells(self, weights: NDArray[Any]) -> NDArray[Any]:
         """For each cohort and cell the weight of the values that have it: the transpose."""
         from deniable.kernels.cohorts import masses_of_cells
+        from deniable.kernels.threads import run
 
         table = np.zeros((self.cohorts, self.width), dtype=weights.dtype)
-        masses_of_cells(weights, self.codes, self.keys, self.sizes, table)
+
+        def work(part: slice) -> None:
+            masses_of_cells(weights, self.codes, self.keys[part], self.sizes, table[part])
+
+        run(work, _parts(self.cohorts, self.hashes * self.codes.size))
         return table
 
     def unbiased(self, counts: Counts, n: int) -> Floats:
@@ -308,9 +315,11 @@ class CohortMechanism(Mechanism):
     def variance_at(self, f: Floats, n: int) -> tuple[Floats, Floats]:
         return self._line(f, n, float(f * f + (1 - f) ** 2 / (self.domain.size - 1)))
 
-    def estimated_line(self, counts: Counts, n: int) -> tuple[Floats, Floats]:
+    def estimated_line(
+        self, counts: Counts, n: int, unbiased: Floats | None = None
+    ) -> tuple[Floats, Floats]:
         """`variance_line` with F estimated from the cells; outside as cohorts differ about it."""
-        f = np.clip(self.unbiased(counts, n), 0.0, 1.0)
+        f = np.clip(self.unbiased(counts, n) if unbiased is None else unbiased, 0.0, 1.0)
         a, b = self._line(f, n, second_moment(self, counts))
         if self._is_open:
             a[-1], b[-1] = n * self._outside_variance(counts), 0.0
@@ -339,18 +348,19 @@ class CohortMechanism(Mechanism):
         """The variance of the sum of all candidates, from how much C cohorts differ.
 
         Times the variance of Student's t with C - 1 degrees of freedom, since few cohorts do not
-        tell it well; three tell nothing.
+        tell it well; three tell nothing. Of very many the first stand for all.
         """
         sizes, supports = self.by_cohort(counts)
-        found = sizes > 0
-        if found.sum() <= 3:
+        some = np.flatnonzero(sizes)[:COMPARED_COHORTS]
+        if some.size <= 3:
             return 1.0
-        held = self.masses_of_cells(np.ones(self.codes.size, dtype=np.int64))
-        weights = sizes[found] / sizes.sum()
-        means = (held * supports)[found].sum(axis=1) / (sizes[found] * self.hashes)
+        held = self.masses_of_cells(np.ones(self.codes.size, dtype=np.int64), some)
+        weights = sizes[some] / sizes[some].sum()
+        means = (held * supports[some]).sum(axis=1) / (sizes[some] * self.hashes)
         means /= float(self.p - self.q)
-        spread = np.sum(weights**2 * (means - weights @ means) ** 2)
-        return float(spread * weights.size / (weights.size - 3))
+        spread = np.sum(weights**2 * (means - weights @ means) ** 2) / np.sum(weights**2)
+        squares = np.sum((sizes / sizes.sum()) ** 2)
+        return float(spread * squares * some.size / (some.size - 3))
 
 
 class CohortIndices(CohortMechanism):
@@ -367,14 +377,13 @@ class CohortIndices(CohortMechanism):
     ) -> None:
         self.inner.fill(np.ascontiguousarray(cells[:, 0]), rows, keystream)
 
-    def _count_inner(self, data: NDArray[Any]) -> Counts:
-        from deniable.kernels.direct import histogram
+    def _count_inner(self, cohorts: NDArray[Any], inner: NDArray[Any], table: Counts) -> None:
+        from deniable.kernels.groups import index_counts
 
         cells: int = self.inner.cells
-        if data.size and (highest := int(data["report"].max())) >= cells:
+        if inner.size and (highest := int(inner.max())) >= cells:
             raise InvalidArgument("reports", highest, f"indices of 0..{cells - 1}")
-        flat = data["cohort"].astype(np.uint32) * np.uint32(cells) + data["report"]
-        return histogram(flat, self.cohorts * cells).reshape(self.cohorts, cells)
+        index_counts(cohorts, inner, table)
 
 
 class CohortBits(CohortMechanism):
@@ -398,16 +407,22 @@ class CohortBits(CohortMechanism):
     ) -> None:
         self.inner.fill_rows(cells, rows, keystream)
 
-    def _count_inner(self, data: NDArray[Any]) -> Counts:
-        from deniable.kernels.cohorts import bit_sums
+    def _count_inner(self, cohorts: NDArray[Any], inner: NDArray[Any], table: Counts) -> None:
+        from deniable.kernels.groups import bit_counts
 
-        rows = np.ascontiguousarray(data["report"])
-        table = np.zeros((self.cohorts, 8 * rows.shape[1]), dtype=np.int64)
-        bit_sums(rows, np.ascontiguousarray(data["cohort"]), table)
-        if table[:, self.width :].any():
+        sums = bit_counts(inner, cohorts, self.cohorts)
+        if sums[:, self.width :].any():
             allowed = f"rows whose bits from {self.width} on are zero"
             raise InvalidArgument("reports", "a padding bit that is set", allowed)
-        return table[:, : self.width]
+        table[:] = sums[:, : self.width]
+
+
+def _parts(count: int, work: int) -> list[slice]:
+    """Cut ``count`` things for all cores; a thread is worth it for about a million hashes."""
+    from deniable.kernels.threads import thread_count
+
+    step = max(1, (1 << 20) // work, -(-count // thread_count(None)))
+    return [slice(start, start + step) for start in range(0, count, step)]
 
 
 def share_of(epsilon: float, hashes: int) -> float:

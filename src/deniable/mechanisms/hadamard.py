@@ -159,7 +159,9 @@ class HR(IndexMechanism):
         share = f + (1 - f) * neighbours / (k - 1)
         return self._line(share, f)
 
-    def estimated_line(self, counts: Counts, n: int) -> tuple[Floats, Floats]:
+    def estimated_line(
+        self, counts: Counts, n: int, unbiased: Floats | None = None
+    ) -> tuple[Floats, Floats]:
         """n Var = c(block) / (n t^2) - f_v: the block's count is known, at least one is assumed."""
         in_block = np.maximum(counts.reshape(self.blocks, self.block).sum(axis=1), 1) / n
         owner = self._places // (self.block - 1)
