@@ -9,7 +9,7 @@ INPUTS := pyproject.toml constraints.txt
 # Word counts (columns word and count) for `make words`.
 WORDS ?= ../shared/data/en_words_50k.parquet
 
-.PHONY: demo words test check bench study build clean
+.PHONY: demo words test check bench scale study build clean
 
 demo: $(VENV)/.demo
 	$(BIN)/deniable demo --charts out/demo
@@ -28,6 +28,9 @@ check: $(VENV)/.dev
 bench: $(VENV)/.bench
 	$(BIN)/python benchmarks/foundation.py --out out/bench
 	OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(BIN)/python benchmarks/estimation.py --out out/bench
+
+scale: $(VENV)/.demo
+	$(BIN)/python benchmarks/scale.py --out out/scale
 
 study: $(VENV)/.dev
 	OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(BIN)/python benchmarks/decoders.py --out out/study

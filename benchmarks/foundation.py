@@ -27,13 +27,16 @@ from deniable.studio.bench import Bounds, best_time, bounds, random_bytes, times
 from deniable.studio.charts import save, speed_chart
 from deniable.studio.formats import Format
 from deniable.studio.tables import show
-from peers import Peer, peers
+from peers import Peer, peers, sketch_peer
 
 N = 1_000_000
 EPSILON = 1.0
 SIZES = (16, 128, 1024)
 #: Client plus aggregation against the faster peer; HR's client only (its peer counts nothing).
 TARGETS = {"oue": 100, "ss": 100, "olh": 100, "grr": 50, "hr": 50}
+#: Sketches: (width, cohorts), the second near Apple's; the aim is for client and server alone, too.
+SKETCHES = ((128, 64), (1024, 1024))
+SKETCH_TARGET = 50
 PEER_SECONDS = 1.0
 
 STREAM = """
@@ -91,6 +94,31 @@ def compare(name: str, k: int) -> list[dict[str, Any]]:
     return rows
 
 
+def compare_sketch(name: str, width: int, cohorts: int) -> list[dict[str, Any]]:
+    """Ours beside pure-ldp's sketch of the same size: client, server, and both."""
+    m = dn.mechanism(name, 1000, EPSILON, width=width, cohorts=cohorts)
+    one, many = (times(m, N, threads) for threads in (1, thread_count(None)))
+    theirs = peer_times(sketch_peer(name, width, cohorts, EPSILON), 1000)
+    steps = {"client": lambda spent: spent[0], "server": lambda spent: spent[1], "both": sum}
+    rows = []
+    for step, part in steps.items():
+        peer, ours, all_cores = (part(spent) for spent in (theirs, one, many))
+        rows.append(
+            {
+                "mechanism": name,
+                "sketch": f"{width} x {cohorts}",
+                "step": step,
+                "peer": "pure-ldp",
+                "peer_us": round(peer / 1e3, 3),
+                "us": round(ours / 1e3, 4),
+                "ratio": round(peer / ours),
+                "all_cores": round(peer / all_cores),
+                "target": SKETCH_TARGET,
+            }
+        )
+    return rows
+
+
 def limit_rows(limits: Bounds) -> list[dict[str, Any]]:
     """How near the kernels come to what one core can do."""
     rows = []
@@ -138,6 +166,10 @@ def main() -> None:
     against_peers = [row for name in TARGETS for k in SIZES for row in compare(name, k)]
     title = f"microseconds a report, n = 10^6, epsilon = {EPSILON:g}"
     show(against_peers, Format.table, f"client + aggregation (HR: client), {title}")
+    sketches = [
+        row for name in ("cms", "hcms") for size in SKETCHES for row in compare_sketch(name, *size)
+    ]
+    show(sketches, Format.table, f"sketches, width x cohorts, {title}")
     against_limits = limit_rows(limits)
     show(against_limits, Format.table, "against the machine")
     stream = stream_row()
@@ -145,11 +177,15 @@ def main() -> None:
     result = {
         "machine": {"cpu": platform.processor() or platform.machine(), **vars(limits)},
         "peers": against_peers,
+        "sketches": sketches,
         "limits": against_limits,
         "stream": stream,
     }
     (out / "foundation.json").write_text(json.dumps(result, indent=2))
-    chart = speed_chart(against_peers, "Times faster than other libraries (n = 10^6, epsilon = 1)")
+    both = [{**row, "k": row["sketch"]} for row in sketches if row["step"] == "both"]
+    chart = speed_chart(
+        [*against_peers, *both], "Times faster than other libraries (n = 10^6, epsilon = 1)"
+    )
     for end in (".html", ".png"):
         print(save(chart, out / f"foundation{end}"))
 

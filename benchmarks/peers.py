@@ -26,6 +26,35 @@ def peers(mechanism: str, k: int, epsilon: float) -> list[Peer]:
     return [peer for make in (_multi_freq_ldpy, _pure_ldp) for peer in make(mechanism, k, epsilon)]
 
 
+def sketch_peer(mechanism: str, width: int, cohorts: int, epsilon: float) -> Peer:
+    """pure-ldp's sketch of the same width (its m) with as many hash functions (its k)."""
+    from pure_ldp.core import FreqOracleServer
+    from pure_ldp.frequency_oracles.apple_cms import CMSClient, CMSServer
+
+    class Sized(FreqOracleServer):  # type: ignore[misc]
+        """Sketches pass no size, which is np.zeros(None), refused by today's NumPy."""
+
+        def __init__(self, epsilon: float, d: int | None, index_mapper: Any = None) -> None:
+            super().__init__(epsilon, d or 0, index_mapper)
+
+    class Server(CMSServer, Sized):  # type: ignore[misc]
+        """The server as it is, over a base class that starts."""
+
+    hadamard = mechanism == "hcms"
+    make: Any = Server
+    server = make(epsilon, cohorts, width, is_hadamard=hadamard)
+    client = CMSClient(epsilon, server.get_hash_funcs(), width, is_hadamard=hadamard)
+    return Peer("pure-ldp", client.privatise, _one_by_one(server))
+
+
+def _one_by_one(server: Any) -> Aggregate:
+    def aggregate(reports: list[Any]) -> None:
+        for report in reports:
+            server.aggregate(report)
+
+    return aggregate
+
+
 def _multi_freq_ldpy(mechanism: str, k: int, epsilon: float) -> list[Peer]:
     from multi_freq_ldpy.pure_frequency_oracles import GRR, LH, SS, UE
 
@@ -72,9 +101,4 @@ def _pure_ldp(mechanism: str, k: int, epsilon: float) -> list[Peer]:
     if mechanism not in table:
         return []
     client, server = table[mechanism]()
-
-    def aggregate(reports: list[Any]) -> None:
-        for report in reports:
-            server.aggregate(report)
-
-    return [Peer("pure-ldp", client.privatise, aggregate if server else None)]
+    return [Peer("pure-ldp", client.privatise, _one_by_one(server) if server else None)]

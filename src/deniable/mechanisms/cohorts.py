@@ -39,9 +39,8 @@ LIMITS = {
 WIDTHS = (2, 3, 4, 5, 6, 8, 11, *(1 << j for j in range(4, 13)))
 USUAL_N, USUAL_SECOND_MOMENT = 20_000, 0.05
 MOST_CELLS = 1 << 18
-#: Fewer would not show how much cohorts differ.
+#: Fewer would not show how much cohorts differ; more would show it better than to about 2 %.
 FEWEST_COHORTS = 16
-#: More would show it better than to about 2 %.
 COMPARED_COHORTS = 1 << 12
 
 
@@ -278,17 +277,20 @@ class CohortMechanism(Mechanism):
         run(work, _parts(self.codes.size, self.keys.size))
         return out
 
-    def masses_of_cells(self, weights: NDArray[Any]) -> NDArray[Any]:
+    def masses_of_cells(
+        self, weights: NDArray[Any], cohorts: slice | Counts = slice(None)
+    ) -> NDArray[Any]:
         """For each cohort and cell the weight of the values that have it: the transpose."""
         from deniable.kernels.cohorts import masses_of_cells
         from deniable.kernels.threads import run
 
-        table = np.zeros((self.cohorts, self.width), dtype=weights.dtype)
+        keys = self.keys[cohorts]
+        table = np.zeros((len(keys), self.width), dtype=weights.dtype)
 
         def work(part: slice) -> None:
-            masses_of_cells(weights, self.codes, self.keys[part], self.sizes, table[part])
+            masses_of_cells(weights, self.codes, keys[part], self.sizes, table[part])
 
-        run(work, _parts(self.cohorts, self.hashes * self.codes.size))
+        run(work, _parts(len(keys), self.hashes * self.codes.size))
         return table
 
     def unbiased(self, counts: Counts, n: int) -> Floats:

@@ -19,6 +19,9 @@ if TYPE_CHECKING:
 INK = "#1f2937"
 BAR = "#8fb3d9"
 TRUTH = "#d9480f"
+#: Marks and lines that colour-blind readers can tell apart (Okabe and Ito).
+COLOURS = ("#0072b2", "#e69f00", "#009e73", "#cc79a7", "#d55e00", "#56b4e9", "#000000")
+SHAPES = ("circle", "square", "triangle-up", "cross", "diamond", "triangle-down", "triangle-left")
 FORMATS = (".html", ".png", ".svg")
 #: Values drawn at most; a chart with more cannot be read.
 DRAWN = 60
@@ -178,3 +181,49 @@ def _heat_map(data: list[dict[str, Any]], aim: float) -> Any:
         color=ink.otherwise(alt.value("#4b5563")),
     )
     return alt.layer(tiles, text).properties(width=alt.Step(26), height=alt.Step(17))
+
+
+def growth_chart(rows: Sequence[Mapping[str, Any]], title: str) -> Any:
+    """Seconds against k at the largest n, and against n at the largest k, both logarithmic.
+
+    Rows need ``mechanism``, ``n``, ``k`` and ``seconds``.
+    """
+    alt = altair()
+    most = {size: max(row[size] for row in rows) for size in ("n", "k")}
+    words = {"n": "respondents, n", "k": "values, k"}
+    panels = []
+    for size, fixed in (("k", "n"), ("n", "k")):
+        some = [dict(row) for row in rows if row[fixed] == most[fixed]]
+        heading = f"growth in {size} ({fixed} = {most[fixed]:,})"
+        panels.append(_growth_panel(some, size, words[size]).properties(title=heading))
+    chart: Any = (
+        alt.hconcat(*panels)
+        .resolve_scale(y="shared")
+        .properties(title=alt.TitleParams(title, anchor="start", fontSize=15, offset=12))
+        .configure_axis(labelFontSize=11, titleFontSize=12)
+        .configure_legend(labelFontSize=12, symbolSize=90)
+    )
+    return chart
+
+
+def _growth_panel(rows: list[dict[str, Any]], size: str, title: str) -> Any:
+    alt = altair()
+    names = list(dict.fromkeys(row["mechanism"] for row in rows))
+    sizes = sorted({row[size] for row in rows})
+    across = alt.Scale(type="log", domain=[sizes[0] * 0.8, sizes[-1] * 1.25], nice=False)
+    tens = [10.0**j for j in range(-6, 7)]
+    colours = alt.Scale(domain=names, range=list(COLOURS[: len(names)]))
+    shapes = alt.Scale(domain=names, range=list(SHAPES[: len(names)]))
+    base = alt.Chart(alt.Data(values=rows)).encode(
+        x=alt.X(f"{size}:Q", title=title, scale=across, axis=alt.Axis(values=sizes, format="~s")),
+        y=alt.Y(
+            "seconds:Q",
+            title="seconds",
+            scale=alt.Scale(type="log"),
+            axis=alt.Axis(values=tens, format="~g"),
+        ),
+        color=alt.Color("mechanism:N", title=None, scale=colours),
+    )
+    shape = alt.Shape("mechanism:N", title=None, scale=shapes)
+    points = base.mark_point(filled=True, size=80, opacity=1).encode(shape=shape)
+    return alt.layer(base.mark_line(strokeWidth=2), points).properties(width=330, height=300)
