@@ -36,6 +36,9 @@ MECHANISMS = ("hr", "hrr", "hcms", "olh", "orr")
 BATCH = 100_000
 #: A step that took less is repeated: the best of three counts.
 SHORT = 1.0
+#: The columns of the two tables.
+COSTS = ("mechanism", "n", "k", "client_s", "count_s", "decode_s", "peak_gb")
+ERRORS = ("mechanism", "n", "k", "rmse", "predicted", "stated")
 
 
 def cases(most: int) -> list[tuple[str, int, int]]:
@@ -159,9 +162,12 @@ def main() -> None:
     for done, case in enumerate(todo, 1):
         print(f"{done}/{len(todo)}: {case[0]}, n = {case[1]:,}, k = {case[2]:,}", file=sys.stderr)
         rows.append(run(*case))
-    show(rows, Format.table, f"epsilon = {EPSILON:g}, all cores")
+    costs, errors = ([{key: row[key] for key in keys} for row in rows] for keys in (COSTS, ERRORS))
+    show(costs, Format.table, f"seconds and memory, epsilon = {EPSILON:g}, all cores")
+    show(errors, Format.table, "root mean squared errors: found, predicted, stated")
     (options.out / "scale.json").write_text(json.dumps(rows, indent=2))
-    chart = growth_chart(rows, "Every frequency with its standard error: privatise, count, decode")
+    named = [{**row, "mechanism": row["mechanism"].upper()} for row in rows]
+    chart = growth_chart(named, "Every frequency with its standard error: privatise, count, decode")
     for end in (".html", ".png"):
         print(save(chart, options.out / f"scale{end}"))
 
