@@ -34,7 +34,8 @@ class Estimate:
     """Frequencies with their errors.
 
     ``errors`` says of which kind ``standard_errors`` and ``intervals`` are: "score" and "exact"
-    are those of the unbiased frequencies, "posterior", "information" and "bootstrap" of the method.
+    are those of the unbiased frequencies, "posterior", "information", "regression" and "bootstrap"
+    of the method.
     They are about ``population``: the respondents themselves, or everyone they are a sample of.
     """
 

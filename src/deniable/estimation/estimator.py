@@ -16,15 +16,15 @@ from deniable.estimation.decoded import Decoded, Uncertainty
 from deniable.estimation.estimate import Estimate
 from deniable.estimation.evidence import Counts, Evidence
 from deniable.estimation.intervals import check_confidence, simultaneous_confidence
-from deniable.estimation.methods import DEFAULT_METHOD, decode, find_method
+from deniable.estimation.methods import DEFAULT_METHOD, OF_COHORTS, decode, find_method
 from deniable.estimation.simplex import project
 from deniable.reports import Reports
 from deniable.tally import Tally
 
 Floats = NDArray[np.float64]
 
-#: Kinds of errors that one method has, and all kinds.
-OWN = {"posterior": "bayes", "information": "likelihood"}
+#: Kinds of errors that only some methods have, and all kinds.
+OWN = {"posterior": ("bayes",), "information": ("likelihood",), "regression": OF_COHORTS}
 ERRORS = ("score", "exact", "bootstrap", *OWN)
 #: Whom the frequencies are about: the people who answered, or those they are a sample of.
 POPULATIONS = ("respondents", "everyone")
@@ -48,9 +48,10 @@ def combine(
     values. It is assumed that who got which epsilon has nothing to do with the answer. ``method``
     is a name of `METHODS` (default: "bayes") with its ``options``. ``errors`` is one of `ERRORS`:
     by default those of the unbiased frequencies, which hold for every value ("score", or "exact"
-    where counts are small), but for "likelihood" ("information"). ``population`` is one of
-    `POPULATIONS`; ``simultaneous`` intervals hold for all values together. Reports about any text
-    are asked about ``candidates``; all other answers are estimated together as `OUTSIDE`.
+    where counts are small), but for "likelihood" ("information") and the methods of `OF_COHORTS`
+    ("regression"). ``population`` is one of `POPULATIONS`; ``simultaneous`` intervals hold for all
+    values together. Reports about any text are asked about ``candidates``; all other answers are
+    estimated together as `OUTSIDE`.
     """
     name = DEFAULT_METHOD if method is None else method
     find_method(name)
@@ -116,8 +117,9 @@ def _uncertainty(
         return _bootstrapped(evidence, name, decoded, confidence, sampling, options)
     if kind not in OWN:
         return analytic(evidence, confidence, sampling, kind)
-    if decoded.own is None or name != OWN[kind]:
-        raise InvalidArgument("errors", kind, f"used with the method {OWN[kind]!r}")
+    if decoded.own is None or name not in OWN[kind]:
+        allowed = " or ".join(map(repr, OWN[kind]))
+        raise InvalidArgument("errors", kind, f"used with the method {allowed}")
     return decoded.own(confidence, sampling)
 
 
@@ -139,8 +141,8 @@ def _bootstrapped(
     options: dict[str, Any],
 ) -> Uncertainty:
     """A belt of the method on some ten thousand simulated collections of the same size."""
-    if len(evidence.parts) > 1 or name in OWN.values():
-        allowed = "used with one mechanism, and not with bayes or likelihood, which have their own"
+    if len(evidence.parts) > 1 or any(name in methods for methods in OWN.values()):
+        allowed = "used with one mechanism, and not with a method that has errors of its own"
         raise InvalidArgument("errors", "bootstrap", allowed)
     mechanism, counts = evidence.parts[0].tally.mechanism, evidence.parts[0].tally.counts
 

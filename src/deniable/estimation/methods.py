@@ -105,6 +105,24 @@ def _bayes(evidence: Evidence) -> Decoded:
     return bayes_estimate(evidence)
 
 
+def _least_squares(evidence: Evidence) -> Decoded:
+    from deniable.estimation.regression.estimate import least_squares
+
+    return least_squares(evidence)
+
+
+def _nnls(evidence: Evidence) -> Decoded:
+    from deniable.estimation.regression.estimate import nnls
+
+    return nnls(evidence)
+
+
+def _lasso(evidence: Evidence, significance: float = 0.05, penalty: float | None = None) -> Decoded:
+    from deniable.estimation.regression.lasso import lasso
+
+    return lasso(evidence, significance, penalty)
+
+
 _WANG = "Wang et al. 2020"
 
 METHODS: dict[str, Method] = {
@@ -145,7 +163,26 @@ METHODS: dict[str, Method] = {
     "james-stein": Method(
         _of_noise(shrinkage.james_stein), "James & Stein 1961", "shrunk to uniform, then projected"
     ),
+    "least-squares": Method(
+        _least_squares,
+        "Kairouz et al. 2016",
+        "cohorts: takes collisions of candidates out, may be negative",
+        feasible=False,
+        errors="regression",
+    ),
+    "nnls": Method(
+        _nnls, "none", "cohorts: least squares among distributions", errors="regression"
+    ),
+    "lasso": Method(
+        _lasso,
+        "Erlingsson et al. 2014",
+        "cohorts: the significant ones of many candidates",
+        feasible=False,
+        errors="regression",
+    ),
 }
+#: Methods for mechanisms whose respondents share hash functions.
+OF_COHORTS = ("least-squares", "nnls", "lasso")
 DEFAULT_METHOD = "bayes"
 
 
