@@ -30,7 +30,6 @@ from deniable.estimation.methods import Method, methods_for
 from deniable.estimation.mle.likelihood import loglikelihood, maximise
 from deniable.mechanisms import Mechanism, from_spec
 from deniable.mechanisms.base import CHUNK
-from deniable.mechanisms.cohorts import CohortMechanism
 from deniable.privacy import Channel, exp_below
 from deniable.randomness import (
     SCALE,

@@ -16,7 +16,7 @@ from deniable.estimation.decoded import Decoded
 from deniable.estimation.evidence import Evidence
 from deniable.estimation.ibu import iterate, pooled_supports, pure_channel, water_filling
 from deniable.mechanisms import Mechanism
-from deniable.mechanisms.cohorts import CohortBits
+from deniable.mechanisms.cohorts import CohortBits, CohortMechanism
 
 Floats = NDArray[np.float64]
 Decoder = Callable[..., Decoded]
@@ -166,7 +166,7 @@ METHODS: dict[str, Method] = {
     "least-squares": Method(
         _least_squares,
         "Kairouz et al. 2016",
-        "cohorts: takes collisions of candidates out, may be negative",
+        "cohorts: without collisions, may be negative",
         feasible=False,
         errors="regression",
     ),
@@ -176,7 +176,7 @@ METHODS: dict[str, Method] = {
     "lasso": Method(
         _lasso,
         "Erlingsson et al. 2014",
-        "cohorts: the significant ones of many candidates",
+        "cohorts: the significant ones of many",
         feasible=False,
         errors="regression",
     ),
@@ -197,11 +197,12 @@ def decode(evidence: Evidence, name: str, options: dict[str, Any]) -> Decoded:
 
 
 def methods_for(mechanism: Mechanism) -> list[str]:
-    """The methods that suit a mechanism: some need its likelihood, or supports with p and q."""
+    """The methods that suit a mechanism: some need its likelihood, supports, or cohorts."""
     supports = mechanism.supports(np.zeros(mechanism.cells, dtype=np.int64), 0)
     known = mechanism.two_valued or isinstance(mechanism, CohortBits)
     pooled = mechanism.two_valued or supports is not None
-    unsuited = {"likelihood": not known, "ibu": not pooled}
+    unsuited = dict.fromkeys(OF_COHORTS, not isinstance(mechanism, CohortMechanism))
+    unsuited |= {"likelihood": not known, "ibu": not pooled}
     return [name for name in METHODS if not unsuited.get(name)]
 
 

@@ -20,8 +20,8 @@ if TYPE_CHECKING:
 
 Row = Mapping[str, Any]
 BAR_WIDTH = 14
-#: Text columns shrink on a narrow terminal, but not below this.
-TEXT_WIDTH = 9
+#: Text columns shrink on a narrow terminal, but not below this, nor below words up to that.
+TEXT_WIDTH, WORD_WIDTH = 9, 16
 
 
 def render(rows: Sequence[Row], layout: Format, title: str = "") -> Table | str:
@@ -58,12 +58,13 @@ def rich_table(rows: Sequence[Row], title: str, caption: str = "") -> Table:
     for name, first in rows[0].items():
         numeric = isinstance(first, (int, float)) and not isinstance(first, bool)
         heading = Text(name.replace("_", " "))
-        longest = max(len(plain(row[name])) for row in rows)
+        cells = [plain(row[name]) for row in rows]
+        word = max(len(word) for cell in cells for word in cell.split() or [""])
         table.add_column(
             heading,
             justify="right" if numeric else "left",
             no_wrap=numeric,
-            min_width=min(longest, TEXT_WIDTH),
+            min_width=max(min(word, WORD_WIDTH), min(max(map(len, cells)), TEXT_WIDTH)),
         )
     for row in rows:
         table.add_row(*(Text(plain(cell)) for cell in row.values()))
