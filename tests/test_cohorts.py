@@ -95,7 +95,7 @@ def test_the_device_and_the_tables_hash_alike(family, domain):
     table = m.cell_table()
     for value in range(m.domain.size):
         for cohort in range(5):
-            assert m._cells_of(value, cohort) == table[cohort, :, value].tolist()
+            assert m.cells_of(value, cohort) == table[cohort, :, value].tolist()
 
 
 def test_a_label_and_the_same_text_are_hashed_alike():
@@ -106,7 +106,7 @@ def test_a_label_and_the_same_text_are_hashed_alike():
     for cohort in range(9):
         for index, word in enumerate(words):
             code = int(text_codes([word])[0])
-            assert listed._cells_of(index, cohort) == free._cells_of(code, cohort)
+            assert listed.cells_of(index, cohort) == free.cells_of(code, cohort)
     assert np.array_equal(free.among(words).codes, listed.codes)
 
 
@@ -125,7 +125,7 @@ def test_bloom_filters_without_a_common_bit_reach_the_bound():
     """And those with one do not: RAPPOR's 2 h bits are the worst case."""
     for h, family in ((2, dn.RAPPOR), (2, dn.ORAPPOR)):
         m = family(24, 1.0, cohorts=1, width=4, hashes=h)
-        sets = [frozenset(m._cells_of(v, 0)) for v in range(24)]
+        sets = [frozenset(m.cells_of(v, 0)) for v in range(24)]
         pairs = [(u, v) for u in range(24) for v in range(u)]
         apart = next(p for p in pairs if len(sets[p[0]] | sets[p[1]]) == 4)
         near = next(p for p in pairs if len(sets[p[0]] & sets[p[1]]) == 1)

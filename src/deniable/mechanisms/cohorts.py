@@ -12,39 +12,26 @@ import math
 from abc import abstractmethod
 from collections.abc import Sequence
 from fractions import Fraction
-from functools import cached_property, lru_cache
-from itertools import product
+from functools import cached_property
 from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from deniable.domain import Candidates, DomainLike, Text, text_codes
+from deniable.domain import Candidates, DomainLike, Text
 from deniable.errors import InvalidArgument, require_int
 from deniable.mechanisms.base import Counts, Floats, Mechanism, batches
-from deniable.mechanisms.collisions import Collisions, mean_square
+from deniable.mechanisms.collisions import mean_square
+from deniable.mechanisms.hashes import LIMITS, PublicHashes
 from deniable.mechanisms.index import index_bits, index_dtype
-from deniable.mechanisms.mixing import mixed, mixed_all, permuted
 from deniable.privacy import Guarantee, check_epsilon
-from deniable.randomness import SCALE, Coins, Keystream
+from deniable.randomness import Coins, Keystream
 
-LIMITS = {
-    "cohorts": (1, 1 << 16),
-    "width": (2, 1 << 16),
-    "hashes": (1, 16),
-    "permuted": (0, 1),
-    "seed": (0, (1 << 32) - 1),
-}
-#: Widths to choose from; what `suggest` assumes, and how large it lets a tally become.
-WIDTHS = (2, 3, 4, 5, 6, 8, 11, *(1 << j for j in range(4, 13)))
-USUAL_N, USUAL_SECOND_MOMENT = 20_000, 0.05
-MOST_CELLS = 1 << 18
-#: Fewer would not show how much cohorts differ; more would show it better than to about 2 %.
-FEWEST_COHORTS = 16
+#: Cohorts that are compared; more would show how they differ better than to about 2 %.
 COMPARED_COHORTS = 1 << 12
 
 
-class CohortMechanism(Mechanism):
+class CohortMechanism(PublicHashes, Mechanism):
     """A report (cohort, inner report); the cohort is drawn whatever the value.
 
     Let C be the number of cohorts, p and q those of the inner mechanism, and P the probability that
@@ -53,9 +40,6 @@ class CohortMechanism(Mechanism):
     over the choice of the hash functions, whatever else was answered. But people with the same
     value in the same cohort collide with the same others, which adds about (r / C) sum_{u != v}
     f_u^2 to the variance, r = P / (1 - P): it does not vanish with n (see `variance_line`).
-
-    Hash functions are those of `code` and `keys`: cell floor(S(code xor key) width / 2**64), or,
-    for a list of answers, permutations dealt out to the cells in turn (``permuted``).
     """
 
     design: ClassVar[tuple[str, ...]] = ("cohorts", "width", "seed")
@@ -64,12 +48,6 @@ class CohortMechanism(Mechanism):
     takes_text = True
     inner_family: ClassVar[type[Mechanism]]
 
-    cohorts: int
-    width: int
-    seed: int
-    #: How many cells a value has, and whether values are dealt out by permutations.
-    hashes: int = 1
-    permuted: int = 0
     #: Numbers of hash functions that `suggest` compares.
     hashes_to_try: ClassVar[tuple[int, ...]] = (1,)
 
@@ -82,10 +60,6 @@ class CohortMechanism(Mechanism):
             allowed = "0 for answers that may be any text, and for several hash functions"
             raise InvalidArgument("permuted", integers["permuted"], allowed)
         super().__init__(domain, epsilon, **integers)
-
-    @property
-    def _is_open(self) -> bool:
-        return isinstance(self.domain, (Text, Candidates))
 
     # ---- the channel
 
@@ -105,7 +79,7 @@ class CohortMechanism(Mechanism):
 
     @classmethod
     def suggest(
-        cls, epsilon: float, n: int = USUAL_N, second_moment: float = USUAL_SECOND_MOMENT
+        cls, epsilon: float, n: int = 20_000, second_moment: float = 0.05
     ) -> dict[str, int]:
         """The integers of the design that suit n respondents, by the formula of the variance.
 
@@ -113,46 +87,20 @@ class CohortMechanism(Mechanism):
         the reports whose variance is within 3 % of the least, with as many cohorts as there may be,
         the shortest is taken; and then as few cohorts as make what they share a tenth of the noise.
         """
-        return dict(suggested(cls, check_epsilon(epsilon), n, second_moment))
+        from deniable.mechanisms.advice import suggested
+
+        require_int("n", n, 1, 1 << 53)
+        if not isinstance(second_moment, (int, float)) or not 0 < second_moment <= 1:
+            raise InvalidArgument("second_moment", second_moment, "a number above 0, at most 1")
+        return dict(suggested(cls, check_epsilon(epsilon), int(n), float(second_moment)))
 
     def report(self, value: int, coins: Coins) -> tuple[int, Any]:
         cohort = coins.choice(self.cohorts)
-        return cohort, self._randomised(self._cells_of(value, cohort), coins)
+        return cohort, self._randomised(self.cells_of(value, cohort), coins)
 
     @abstractmethod
     def _randomised(self, cells: Sequence[int], coins: Coins) -> Any:
         """The inner report of a value with these cells."""
-
-    def _cells_of(self, value: int, cohort: int) -> list[int]:
-        """The cell of a value (an index, or the code of a text) under each hash of a cohort."""
-        first = mixed(self.seed) + cohort * self.hashes
-        keys = [mixed((first + number) % SCALE) for number in range(self.hashes)]
-        if self.permuted:
-            return [permuted(value, key, self.domain.size) % self.width for key in keys]
-        code = value if isinstance(self.domain, Text) else int(self.codes[value])
-        return [mixed(code ^ key) * self.width >> 64 for key in keys]
-
-    @cached_property
-    def codes(self) -> NDArray[np.uint64]:
-        """What stands for each listed value where it is hashed: numbers of 64 bits."""
-        labels = self.domain.labels
-        if labels is not None and not self.permuted:
-            return text_codes(labels[:-1] if self._is_open else labels)
-        indices = np.arange(self.domain.size, dtype=np.uint64)
-        return indices if self.permuted else mixed_all(indices)
-
-    @cached_property
-    def keys(self) -> NDArray[np.uint64]:
-        """The hash functions: one key for each cohort and hash."""
-        numbers = np.arange(self.cohorts * self.hashes, dtype=np.uint64)
-        keys = mixed_all(numbers + np.uint64(mixed(self.seed)))
-        return keys.reshape(self.cohorts, self.hashes)
-
-    @property
-    def sizes(self) -> tuple[np.uint64, np.uint64, np.uint64]:
-        """(width, size, bits) as the kernels want them; size 0 unless values are permuted."""
-        size = self.domain.size if self.permuted else 0
-        return np.uint64(self.width), np.uint64(size), np.uint64(size.bit_length())
 
     @property
     def coin_words(self) -> int:
@@ -242,62 +190,17 @@ class CohortMechanism(Mechanism):
         q: Fraction = self.inner.q
         return q + self.collisions.share * (self.p - q)
 
-    @cached_property
-    def collisions(self) -> Collisions:
-        """How often values meet."""
-        if self.permuted:
-            return Collisions.of_permutation(self.width, self.domain.size)
-        return Collisions.of_hashes(self.width, self.hashes)
-
     def supports(self, counts: Counts, n: int) -> Counts | None:
         """The reports whose cell holds the value (a mean over several hash functions has none)."""
-        if self._is_open or self.hashes > 1:
+        if self.is_open or self.hashes > 1:
             return None
         return self.sums_over_cells(self.by_cohort(counts)[1])
-
-    def cell_table(self, cohorts: slice = slice(None)) -> NDArray[np.uint32]:
-        """The cells of the listed values by cohort, hash function and value."""
-        from deniable.kernels.cohorts import cells_of_codes
-
-        keys = self.keys[cohorts]
-        table = np.empty((*keys.shape, self.codes.size), dtype=np.uint32)
-        cells_of_codes(self.codes, keys, self.sizes, table)
-        return table
-
-    def sums_over_cells(self, table: NDArray[Any]) -> NDArray[Any]:
-        """For each value the sum of ``table[cohort, cell]`` over its cells."""
-        from deniable.kernels.cohorts import sums_over_cells
-        from deniable.kernels.threads import run
-
-        out = np.zeros(self.codes.size, dtype=table.dtype)
-
-        def work(part: slice) -> None:
-            sums_over_cells(table, self.codes[part], self.keys, self.sizes, out[part])
-
-        run(work, _parts(self.codes.size, self.keys.size))
-        return out
-
-    def masses_of_cells(
-        self, weights: NDArray[Any], cohorts: slice | Counts = slice(None)
-    ) -> NDArray[Any]:
-        """For each cohort and cell the weight of the values that have it: the transpose."""
-        from deniable.kernels.cohorts import masses_of_cells
-        from deniable.kernels.threads import run
-
-        keys = self.keys[cohorts]
-        table = np.zeros((len(keys), self.width), dtype=weights.dtype)
-
-        def work(part: slice) -> None:
-            masses_of_cells(weights, self.codes, keys[part], self.sizes, table[part])
-
-        run(work, _parts(len(keys), self.hashes * self.codes.size))
-        return table
 
     def unbiased(self, counts: Counts, n: int) -> Floats:
         """(c_v / n - q*) / (p - q*) with the mean c_v over the cells of v; the rest is outside."""
         sums = self.sums_over_cells(self.by_cohort(counts)[1])
         f = (sums / (n * self.hashes) - float(self.q)) / float(self.p - self.q)
-        return np.append(f, 1 - f.sum()) if self._is_open else f
+        return np.append(f, 1 - f.sum()) if self.is_open else f
 
     def response(self) -> Floats:
         """(C_uv - P) / (1 - P), where C_uv is the part of the cells of v that u sets."""
@@ -323,18 +226,18 @@ class CohortMechanism(Mechanism):
         """`variance_line` with F estimated from the cells; outside as cohorts differ about it."""
         f = np.clip(self.unbiased(counts, n) if unbiased is None else unbiased, 0.0, 1.0)
         a, b = self._line(f, n, second_moment(self, counts))
-        if self._is_open:
+        if self.is_open:
             a[-1], b[-1] = n * self._outside_variance(counts), 0.0
         return a, b
 
     def _line(self, f: Floats, n: int, square: float) -> tuple[Floats, Floats]:
-        own, other, same, different = self._moments
+        own, other, same, different = self.moments
         others = square - f * f
         shared = n * (same * others + different * ((1 - f) ** 2 - others)) - same * (1 - f)
         return np.asarray(other + shared / self.cohorts), np.full(f.shape, own - other)
 
     @cached_property
-    def _moments(self) -> tuple[float, float, float, float]:
+    def moments(self) -> tuple[float, float, float, float]:
         """The variance of the mean of a value's bits in a report, if it is about the value and if
         not, and the (co)variance of its collisions: all over the squared slope of that mean."""
         p, q, met = self.inner.p, self.inner.q, self.collisions
@@ -419,14 +322,6 @@ class CohortBits(CohortMechanism):
         table[:] = sums[:, : self.width]
 
 
-def _parts(count: int, work: int) -> list[slice]:
-    """Cut ``count`` things for all cores; a thread is worth it for about a million hashes."""
-    from deniable.kernels.threads import thread_count
-
-    step = max(1, (1 << 20) // work, -(-count // thread_count(None)))
-    return [slice(start, start + step) for start in range(0, count, step)]
-
-
 def share_of(epsilon: float, hashes: int) -> float:
     """Two values differ in ``hashes`` cells each, so each gets epsilon / hashes, rounded down."""
     share = epsilon / hashes
@@ -452,27 +347,3 @@ def second_moment(mechanism: CohortMechanism, counts: Counts) -> float:
     total = np.average((squares - noise) / gain**2, weights=size * (size - 1))
     own, cross = float(mechanism.collisions.own), float(mechanism.collisions.cross)
     return float(np.clip((total - cross) / (own - cross), 0.0, 1.0))
-
-
-@lru_cache(maxsize=256)
-def suggested(
-    family: type[CohortMechanism], epsilon: float, n: int, second_moment: float
-) -> tuple[tuple[str, int], ...]:
-    """`CohortMechanism.suggest`."""
-    require_int("n", n, 1, 1 << 53)
-    if not isinstance(second_moment, (int, float)) or not 0 < second_moment <= 1:
-        raise InvalidArgument("second_moment", second_moment, "a number above 0, at most 1")
-    found = []
-    for hashes, width in product(family.hashes_to_try, WIDTHS):
-        given = {"width": width, "hashes": hashes}
-        design = {name: given[name] for name in family.design if name in given}
-        m = family(Text(), epsilon, cohorts=1, seed=0, **design)
-        _, alone, same, _ = m._moments
-        shared = n * same * second_moment
-        most = min(LIMITS["cohorts"][1], MOST_CELLS // width)
-        enough = 1 << math.ceil(math.log2(max(FEWEST_COHORTS, 10 * shared / alone)))
-        variance = alone + shared / most
-        found.append((variance, m.bits_per_report, {**design, "cohorts": min(most, enough)}))
-    least = min(variance for variance, _, _ in found)
-    good = [row for row in found if row[0] <= 1.03 * least]
-    return tuple(min(good, key=lambda row: row[1])[2].items())

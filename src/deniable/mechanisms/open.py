@@ -6,8 +6,9 @@ from functools import cached_property
 
 from deniable.domain import DomainLike
 from deniable.errors import require_int
-from deniable.mechanisms.cohorts import LIMITS, CohortBits, CohortIndices, share_of
+from deniable.mechanisms.cohorts import CohortBits, CohortIndices, share_of
 from deniable.mechanisms.direct import GRR
+from deniable.mechanisms.hashes import LIMITS
 from deniable.mechanisms.rappor import BasicRAPPOR
 from deniable.mechanisms.unary import SUE, Probability
 from deniable.privacy import Guarantee, check_epsilon
@@ -46,7 +47,7 @@ class ORR(CohortIndices):
         super().__init__(domain, epsilon, **integers, keep=keep)
 
     def _derive(self, name: str) -> int:
-        return int(not self._is_open) if name == "permuted" else super()._derive(name)
+        return int(not self.is_open) if name == "permuted" else super()._derive(name)
 
 
 class ORAPPOR(CohortBits):

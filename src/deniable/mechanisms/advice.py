@@ -1,0 +1,38 @@
+"""Which width, how many hash functions and how many cohorts: the advice behind `suggest`."""
+
+from __future__ import annotations
+
+import math
+from functools import lru_cache
+from itertools import product
+
+from deniable.domain import Text
+from deniable.mechanisms.cohorts import CohortMechanism
+from deniable.mechanisms.hashes import LIMITS
+
+#: Widths to choose from, and how large a tally may become.
+WIDTHS = (2, 3, 4, 5, 6, 8, 11, *(1 << j for j in range(4, 13)))
+MOST_CELLS = 1 << 18
+#: Fewer would not show how much cohorts differ.
+FEWEST_COHORTS = 16
+
+
+@lru_cache(maxsize=256)
+def suggested(
+    family: type[CohortMechanism], epsilon: float, n: int, second_moment: float
+) -> tuple[tuple[str, int], ...]:
+    """`CohortMechanism.suggest`."""
+    found = []
+    for hashes, width in product(family.hashes_to_try, WIDTHS):
+        given = {"width": width, "hashes": hashes}
+        design = {name: given[name] for name in family.design if name in given}
+        m = family(Text(), epsilon, cohorts=1, seed=0, **design)
+        _, alone, same, _ = m.moments
+        shared = n * same * second_moment
+        most = min(LIMITS["cohorts"][1], MOST_CELLS // width)
+        enough = 1 << math.ceil(math.log2(max(FEWEST_COHORTS, 10 * shared / alone)))
+        variance = alone + shared / most
+        found.append((variance, m.bits_per_report, {**design, "cohorts": min(most, enough)}))
+    least = min(variance for variance, _, _ in found)
+    good = [row for row in found if row[0] <= 1.03 * least]
+    return tuple(min(good, key=lambda row: row[1])[2].items())
