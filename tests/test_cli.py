@@ -83,7 +83,9 @@ def test_demo_shows_tables_and_saves_charts(tmp_path):
 
 
 def test_bench_measures(tmp_path):
-    rows = json.loads(run("bench", "-k", "16", "-n", "20000", "-f", "json").stdout)
+    rows = json.loads(
+        run("bench", "-m", "grr", "-m", "cms", "-k", "16", "-n", "20000", "-f", "json").stdout
+    )
     assert {row["step"] for row in rows} == {"client", "server"}
     assert all(row["ns_per_report"] > 0 for row in rows)
 

@@ -14,7 +14,9 @@ from deniable.estimation.mle.likelihood import efficient, information, maximise
 from deniable.estimation.mle.objective import Objective
 
 FALSE_ALARM = 1e-9
-NAMES = [name for name, m in dn.mechanisms().items() if m.two_valued and name != "brr"]
+#: Those with cohorts have tests of their own.
+FAMILIES = {name: m for name, m in dn.mechanisms().items() if m.two_valued and m.independent}
+NAMES = [name for name in FAMILIES if name != "brr"]
 
 
 def supports_by_definition(m, data):

@@ -24,6 +24,10 @@ app = typer.Typer(
 
 Layout = Annotated[Format, typer.Option("--format", "-f", help="How to print the table.")]
 Epsilon = Annotated[float, typer.Option("--epsilon", "-e", help="Privacy budget of one report.")]
+Mechanisms = Annotated[
+    list[str] | None,
+    typer.Option("--mechanism", "-m", help="Which one; may be repeated. Default: all."),
+]
 Size = Annotated[int, typer.Option("--size", "-k", help="Number of possible answers.")]
 Chart = Annotated[
     list[Path] | None,
@@ -95,10 +99,7 @@ def _estimate_rows(question: str, answered: Any) -> list[dict[str, Any]]:
 
 @app.command()
 def simulate(
-    mechanism: Annotated[
-        list[str] | None,
-        typer.Option("--mechanism", "-m", help="Which one; may be repeated. Default: all."),
-    ] = None,
+    mechanism: Mechanisms = None,
     size: Size = 16,
     epsilon: Epsilon = 1.0,
     respondents: Annotated[int, typer.Option("--respondents", "-n", min=1)] = 10_000,
@@ -286,6 +287,7 @@ def mechanisms(size: Size = 16, epsilon: Epsilon = 1.0, layout: Layout = Format.
 
 @app.command()
 def bench(
+    mechanism: Mechanisms = None,
     size: Annotated[
         list[int] | None, typer.Option("--size", "-k", help="Answers; may be repeated.")
     ] = None,
@@ -302,7 +304,7 @@ def bench(
     from deniable.studio.tables import show
 
     limits = bounds()
-    cases = [one for k in size or [16, 128, 1024] for one in _choose(None, k, epsilon)]
+    cases = [one for k in size or [16, 128, 1024] for one in _choose(mechanism, k, epsilon)]
     console = Console(stderr=True)
     quiet = not console.is_terminal
     steps = track(cases, "measuring", console=console, transient=True, disable=quiet)

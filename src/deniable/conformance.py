@@ -26,6 +26,8 @@ from numpy.typing import NDArray
 from deniable.domain import Domain
 from deniable.errors import CorruptData, InvalidArgument, MismatchError
 from deniable.estimation import METHODS, combine
+from deniable.estimation.analytic import analytic
+from deniable.estimation.evidence import Evidence
 from deniable.estimation.methods import Method, methods_for
 from deniable.estimation.mle.likelihood import loglikelihood, maximise
 from deniable.mechanisms import Mechanism, from_spec
@@ -301,20 +303,17 @@ def coverage(family: Family) -> None:
         values = np.where(np.arange(n) < 0.02 * n, 0, 1)
         truth = np.bincount(values, minlength=m.domain.size) / n
         rng = np.random.default_rng(11)
-        tallies = [d.tally(d.privatize(values, rng, threads=1), threads=1) for d in _drawn(m, runs)]
+        drawn = (d.tally(d.privatize(values, rng, threads=1), threads=1) for d in _drawn(m, runs))
+        found = [Evidence.of([tally]) for tally in drawn]
         for level, margin in ((0.95, 0.015), (0.99, 0.008)):
-            intervals = np.array([_score(t, level) for t in tallies])
+            intervals = np.array([analytic(e, level, False, "score").intervals for e in found])
             covered = (intervals[:, :, 0] <= truth) & (truth <= intervals[:, :, 1])
             for value in (0, 1):
                 hits = int(covered[:, value].sum())
                 few = float(binom.cdf(hits, runs, level - margin))
                 many = float(binom.sf(hits - 1, runs, level + margin))
-                found = f"{hits / runs:.3f} of the {level:.0%} intervals cover value {value}"
-                check(min(few, many) < FALSE_ALARM, "coverage", m, found)
-
-
-def _score(tally: Tally, level: float) -> NDArray[np.float64]:
-    return tally.estimate("unbiased", confidence=level, errors="score").intervals
+                text = f"{hits / runs:.3f} of the {level:.0%} intervals cover value {value}"
+                check(min(few, many) < FALSE_ALARM, "coverage", m, text)
 
 
 def monoid(family: Family) -> None:
