@@ -151,6 +151,17 @@ def test_enough_cells_and_one_cohort_make_randomised_response():
     assert np.allclose(m.response(), np.eye(9))
 
 
+@pytest.mark.parametrize("size", [16, 64, 256])
+@pytest.mark.parametrize("epsilon", [1.0, 2.0, 4.0])
+def test_dealt_out_orr_is_as_good_as_subset_selection(size, epsilon):
+    """Kairouz et al., section 5.4: at least as good as k-RR and k-RAPPOR at every epsilon."""
+    advice = dn.ORR.suggest(epsilon, 10**5, 1 / size, size)
+    found = dn.ORR(size, epsilon, **advice).variance(10**5).mean()
+    best, grr, sue = (f(size, epsilon).variance(10**5).mean() for f in (dn.SS, dn.GRR, dn.SUE))
+    assert found <= 1.05 * best
+    assert found <= 1.0001 * min(grr, sue)
+
+
 def test_with_many_cohorts_orr_is_local_hashing():
     e, k = np.e, 4
     m = dn.ORR(dn.Text(), 1.0, cohorts=1 << 16, width=k).among(["a", "b"])
@@ -197,7 +208,7 @@ def test_the_best_number_of_cells_of_orr_grows_with_epsilon():
 def test_advice_is_about_the_best_of_its_neighbours(family):
     """What is suggested has nearly the least variance among other widths with as many cells."""
     f, n = np.array([0.0, *[0.05] * 20]), 50_000
-    advice = family.suggest(2.0, n, 0.05)
+    advice = family.suggest(2.0, n, 0.05, size=21)
     m = family(21, 2.0, **advice)
     here = m.variance(n, f)[0]
     for factor in (0.25, 0.5, 2, 4):
@@ -367,6 +378,7 @@ def test_what_is_wrong_is_named():
     refusal("epsilon_inf", dn.RAPPOR, 9, 1.0, epsilon_inf=0.5)
     refusal("n", dn.ORR.suggest, 1.0, 0)
     refusal("second_moment", dn.ORR.suggest, 1.0, 10, 0)
+    refusal("size", dn.ORR.suggest, 1.0, 10, 0.1, 1)
     refusal("method", dn.RAPPOR(9, 1.0).tally(dn.RAPPOR(9, 1.0).privatize([1])).estimate, "ibu")
 
 

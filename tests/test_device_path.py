@@ -22,6 +22,7 @@ PATH = [
 DECODING = SOURCE / "kernels" / "likelihood.py"
 DEVICE_METHODS = {"report", "fill", "pack_bits", "_one_by_one", "below", "choice", "pick"}
 PRIVATISING = {
+    "cohorts": ("cohort_cells",),
     "bits": (
         "_compare_digits",
         "_settle",

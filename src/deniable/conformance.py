@@ -75,7 +75,7 @@ def large(family: Family, n: int = 2_000) -> Iterator[Mechanism]:
 def suited(family: Family, size: int, epsilon: float, n: int) -> Mechanism:
     """A member with a design for n respondents, where it depends on them."""
     suggest = getattr(family, "suggest", None)
-    return family(size, epsilon, **(suggest(epsilon, n) if suggest else {}))
+    return family(size, epsilon, **(suggest(epsilon, n, size=size) if suggest else {}))
 
 
 def redrawn(m: Mechanism, number: int) -> Mechanism:

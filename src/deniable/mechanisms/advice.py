@@ -19,20 +19,33 @@ FEWEST_COHORTS = 16
 
 @lru_cache(maxsize=256)
 def suggested(
-    family: type[CohortMechanism], epsilon: float, n: int, second_moment: float
+    family: type[CohortMechanism],
+    epsilon: float,
+    n: int,
+    second_moment: float,
+    size: int | None,
 ) -> tuple[tuple[str, int], ...]:
     """`CohortMechanism.suggest`."""
     found = []
-    for hashes, width in product(family.hashes_to_try, WIDTHS):
+    for hashes, width in product(family.hashes_to_try, _widths(family, size)):
         given = {"width": width, "hashes": hashes}
         design = {name: given[name] for name in family.design if name in given}
-        m = family(Text(), epsilon, cohorts=1, seed=0, **design)
-        _, alone, same, _ = m.moments
-        shared = n * same * second_moment
+        m = family(size or Text(), epsilon, cohorts=1, seed=0, **design)
+        f = 0.0 if size is None else 1 / size
+        own, other, same, different = m.moments
+        alone = other + (own - other) * f
+        shared = n * (same * second_moment + different * ((1 - f) ** 2 - second_moment))
         most = min(LIMITS["cohorts"][1], MOST_CELLS // width)
         enough = 1 << math.ceil(math.log2(max(FEWEST_COHORTS, 10 * shared / alone)))
-        variance = alone + shared / most
+        variance = alone + max(0.0, shared) / most
         found.append((variance, m.bits_per_report, {**design, "cohorts": min(most, enough)}))
     least = min(variance for variance, _, _ in found)
     good = [row for row in found if row[0] <= 1.03 * least]
     return tuple(min(good, key=lambda row: row[1])[2].items())
+
+
+def _widths(family: type[CohortMechanism], size: int | None) -> tuple[int, ...]:
+    """The widths to compare; values that are dealt out need no more cells than there are values."""
+    if size is None or not family.deals:
+        return WIDTHS
+    return (*(width for width in WIDTHS if width < size), min(size, WIDTHS[-1]))

@@ -18,7 +18,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from deniable.domain import Candidates, DomainLike, Text
+from deniable.domain import MAX_SIZE, Candidates, DomainLike, Text
 from deniable.errors import InvalidArgument, require_int
 from deniable.mechanisms.base import Counts, Floats, Mechanism, batches
 from deniable.mechanisms.collisions import mean_square
@@ -48,6 +48,8 @@ class CohortMechanism(PublicHashes, Mechanism):
     takes_text = True
     inner_family: ClassVar[type[Mechanism]]
 
+    #: Whether listed values are dealt out by permutations unless the caller says otherwise.
+    deals: ClassVar[bool] = False
     #: Numbers of hash functions that `suggest` compares.
     hashes_to_try: ClassVar[tuple[int, ...]] = (1,)
 
@@ -72,27 +74,37 @@ class CohortMechanism(PublicHashes, Mechanism):
         return self.inner_family(self.width, share_of(self.epsilon, self.hashes), **thresholds)
 
     def _derive(self, name: str) -> int:
+        size = None if self.is_open else self.domain.size
+        if name == "permuted":
+            return int(self.deals and not self.is_open)
         if name in self.design:
-            return self.suggest(self.epsilon)[name]
+            return self.suggest(self.epsilon, size=size)[name]
         threshold: int = getattr(self._inner(), name)
         return threshold
 
     @classmethod
     def suggest(
-        cls, epsilon: float, n: int = 20_000, second_moment: float = 0.05
+        cls,
+        epsilon: float,
+        n: int = 20_000,
+        second_moment: float = 0.05,
+        size: int | None = None,
     ) -> dict[str, int]:
         """The integers of the design that suit n respondents, by the formula of the variance.
 
-        ``second_moment`` is sum f^2 of what is expected, 1 / k for k equally frequent values. Of
-        the reports whose variance is within 3 % of the least, with as many cohorts as there may be,
-        the shortest is taken; and then as few cohorts as make what they share a tenth of the noise.
+        ``second_moment`` is sum f^2 of what is expected, 1 / k for k equally frequent values;
+        ``size`` the number of answers, if they are listed. Of the reports whose variance is within
+        3 % of the least, with as many cohorts as there may be, the shortest is taken; and then as
+        few cohorts as make what they share a tenth of the noise.
         """
         from deniable.mechanisms.advice import suggested
 
-        require_int("n", n, 1, 1 << 53)
+        n = require_int("n", n, 1, 1 << 53)
+        if size is not None:
+            size = require_int("size", size, 2, MAX_SIZE)
         if not isinstance(second_moment, (int, float)) or not 0 < second_moment <= 1:
             raise InvalidArgument("second_moment", second_moment, "a number above 0, at most 1")
-        return dict(suggested(cls, check_epsilon(epsilon), int(n), float(second_moment)))
+        return dict(suggested(cls, check_epsilon(epsilon), n, float(second_moment), size))
 
     def report(self, value: int, coins: Coins) -> tuple[int, Any]:
         cohort = coins.choice(self.cohorts)

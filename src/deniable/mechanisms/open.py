@@ -22,7 +22,8 @@ class ORR(CohortIndices):
     Var = (e^eps + k - 1)^2 / ((k - 1) (e^eps - 1)^2) at f = 0, least at k = e^eps + 1; fewer
     cohorts call for more cells. Answers that are listed are dealt out by permutations, which
     collide less often than hashes: with P = sum_y m_y (m_y - 1) / (S (S - 1)) for cells of m_y
-    of the S values.
+    of the S values. With many cohorts that has the variance of subset selection, the least there
+    is, in a report of some bits.
     """
 
     name = "orr"
@@ -30,6 +31,7 @@ class ORR(CohortIndices):
     good_for = "text that nobody listed in advance: a report of some bits"
     design = ("cohorts", "width", "seed", "permuted")
     inner_family = GRR
+    deals = True
     two_valued = True
 
     def __init__(
@@ -45,9 +47,6 @@ class ORR(CohortIndices):
     ) -> None:
         integers = {"cohorts": cohorts, "width": width, "seed": seed, "permuted": permuted}
         super().__init__(domain, epsilon, **integers, keep=keep)
-
-    def _derive(self, name: str) -> int:
-        return int(not self.is_open) if name == "permuted" else super()._derive(name)
 
 
 class ORAPPOR(CohortBits):
