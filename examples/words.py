@@ -168,7 +168,7 @@ def main() -> None:
     given.out.mkdir(parents=True, exist_ok=True)
     (given.out / "words.json").write_text(json.dumps({"summary": sums, "words": rows}, indent=1))
     title = f"Words found among {given.people:,} private answers, epsilon = {given.epsilon:g}"
-    console.print(f"chart: {save(chart(rows, title), given.out / 'words.png')}")
+    console.print(f"chart: {save(chart(rows, title), given.out / 'words.png', scale=1.3)}")
 
 
 if __name__ == "__main__":

@@ -8,6 +8,7 @@ import subprocess
 import sys
 import time
 
+import numpy as np
 import pyarrow.parquet as parquet
 import pytest
 
@@ -230,3 +231,25 @@ def test_all_methods_are_those_that_suit_each_mechanism():
     found = {name: {r["method"] for r in rows if r["mechanism"] == name} for name in ("she", "sue")}
     assert found["sue"] - found["she"] == {"ibu", "likelihood"}
     assert not found["she"] - found["sue"]
+
+
+def test_candidates_are_looked_for(tmp_path):
+    m = deniable.ORR(deniable.Text(), 4.0, cohorts=32, width=16)
+    answers = ["Zürich"] * 3000 + ["Genève"] * 1000 + ["elsewhere"] * 1000
+    reports = m.privatize(answers, np.random.default_rng(3))
+    reports.to_parquet(tmp_path / "r.parquet")
+    (tmp_path / "r.tally").write_bytes(m.tally(reports).to_bytes())
+    words = tmp_path / "words.txt"
+    words.write_bytes("\ufeffZürich\r\n\nGenève\nBern\nBern\n".encode())
+    for source in ("r.parquet", "r.tally"):
+        given = ("estimate", str(tmp_path / source), "--candidates", str(words))
+        rows = json.loads(run(*given, "-f", "json").stdout)["values"]
+        assert [row["value"] for row in rows] == ["Zürich", "Genève", "Bern", "(anything else)"]
+        assert rows[0]["low"] < 0.6 < rows[0]["high"]
+        assert "anything else" in run(*given, "--method", "nnls").stdout
+    assert "'candidates' must be given" in run(*given[:2], code=2).stderr
+    words.write_bytes(b"\xff\xfe")
+    assert "a text file in UTF-8" in run(*given, code=2).stderr
+    words.write_text("\n")
+    assert "at least one text" in run(*given, code=2).stderr
+    assert "No such file" in run(*given[:3], str(tmp_path / "none"), code=2).stderr
