@@ -57,7 +57,7 @@ def mechanism_for(name: str, n: int, k: int) -> dn.Mechanism:
 
 def measure(name: str, n: int, k: int) -> dict[str, Any]:
     """One row: seconds of each step, peak memory, and errors beside their prediction."""
-    warm_up(name)
+    warm_up(name, n, k)
     values = (k * np.random.default_rng(1).random(n) ** 3).astype(np.uint32)
     m = mechanism_for(name, n, k)
     client, server, tally = collect(m, answers(name, values))
@@ -109,11 +109,12 @@ def decoded(tally: Tally, texts: list[str] | None) -> dn.Estimate:
     return tally.estimate("unbiased")
 
 
-def warm_up(name: str) -> None:
-    """Compile what is not compiled yet."""
-    texts = answers("orr", np.arange(100)) if name == "orr" else None
-    _, _, tally = collect(mechanism_for(name, 1000, 100), answers(name, np.arange(1000) % 100))
-    decoded(tally, texts)
+def warm_up(name: str, n: int, k: int) -> None:
+    """Compile what is not compiled yet: for reports of this size, and the decoding of a few."""
+    few = np.arange(1000) % 100
+    collect(mechanism_for(name, n, k), answers(name, few))
+    _, _, tally = collect(mechanism_for(name, 1000, 100), answers(name, few))
+    decoded(tally, answers("orr", np.arange(100)) if name == "orr" else None)
 
 
 def timed(work: Callable[[], Any]) -> tuple[float, Any]:

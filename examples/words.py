@@ -82,12 +82,11 @@ def rows_of(name: str, people: People, estimate: dn.Estimate) -> list[dict[str, 
     return rows
 
 
-def summary(people: People, estimate: dn.Estimate, rows: list[dict[str, Any]]) -> dict[str, Any]:
+def summary(estimate: dn.Estimate, rows: list[dict[str, Any]]) -> dict[str, Any]:
     """How much was found, and how much was not."""
     found = [row for row in rows if row["fate"] == "found"]
     listed = [row for row in rows if "low" in row]
     covered = sum(row["low"] <= row["truth"] <= row["high"] for row in listed)
-    outside = 1 - sum(row["truth"] for row in listed)
     low, high = estimate.intervals[-1].tolist()
     return {
         "mechanism": estimate.source,
@@ -96,8 +95,9 @@ def summary(people: People, estimate: dn.Estimate, rows: list[dict[str, Any]]) -
         f"missed of the {SHOWN} most frequent": sum(r["fate"] == "missed" for r in rows[:SHOWN]),
         "not on the list": len(rows) - len(listed),
         "intervals that miss": len(listed) - covered,
-        "outside": f"{estimate.frequencies[-1]:.3f} ({low:.3f} .. {high:.3f})",
-        "outside, truth": outside,
+        "outside, at least": round(low, 4),
+        "outside, at most": round(high, 4),
+        "outside, truth": round(1 - sum(row["truth"] for row in listed), 4),
     }
 
 
@@ -134,7 +134,7 @@ def table_of(rows: list[dict[str, Any]]) -> Any:
         shown = by_word.setdefault(
             row["word"], {"word": row["word"], "truth": f"{row['truth']:.4f}"}
         )
-        interval = f"{row['low']:6.4f} .. {row['high']:.4f}" if "low" in row else row["fate"]
+        interval = f"{row['low']:7.5f} .. {row['high']:.5f}" if "low" in row else row["fate"]
         shown |= {row["mechanism"]: interval + ("  missed" if row["fate"] == "missed" else "")}
     return rich_table(list(by_word.values()), f"The {SHOWN} most frequent words")
 
@@ -160,7 +160,7 @@ def main() -> None:
         with console.status(f"{family.__name__}: {given.people:,} people answer ..."):
             estimate = collect(family, people, given.epsilon)
         of_family = rows_of(family.__name__, people, estimate)
-        sums.append(summary(people, estimate, of_family))
+        sums.append(summary(estimate, of_family))
         rows += of_family[:SHOWN]
     console.print(table_of(rows))
     for found in sums:

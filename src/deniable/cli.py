@@ -202,7 +202,8 @@ def estimate(
     ] = None,
     confidence: Annotated[float, typer.Option(help="Level of the intervals.")] = 0.95,
     errors: Annotated[
-        str | None, typer.Option(help="score, exact, bootstrap, posterior or information.")
+        str | None,
+        typer.Option(help="score, exact, bootstrap, posterior, information or regression."),
     ] = None,
     population: Annotated[
         str, typer.Option(help="respondents, or everyone they are a sample of.")
@@ -212,7 +213,9 @@ def estimate(
     ] = False,
     candidates: Annotated[
         Path | None,
-        typer.Option(help="Text file, one candidate a line, if answers were any text."),
+        typer.Option(
+            help="Text file, one candidate a line (spaces count), if answers were any text."
+        ),
     ] = None,
     option: Annotated[
         list[str] | None,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+from collections import Counter
 from collections.abc import Hashable, Iterable, Mapping, Sequence, Set
 from typing import Any, Self, TypeAlias, TypeGuard
 
@@ -76,8 +77,8 @@ class Domain:
     @classmethod
     def from_spec(cls, spec: Any) -> Domain:
         """The domain that `to_spec` described."""
-        if spec == {"text": True}:
-            return Text()
+        if isinstance(spec, dict) and spec.get("text") is True:
+            return _text_from(spec)
         if not isinstance(spec, dict) or set(spec) - {"other"} not in ({"size"}, {"labels"}):
             raise InvalidArgument("domain", spec, "an object with 'size', 'labels' or 'text'")
         answers = spec["size"] if "size" in spec else spec["labels"]
@@ -142,6 +143,9 @@ class Domain:
     def __len__(self) -> int:
         return self.size
 
+    def __bool__(self) -> bool:
+        return True
+
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Domain):
             return NotImplemented
@@ -184,7 +188,7 @@ class Text(Domain):
         answers = _to_list(values)
         for position, answer in enumerate(answers):
             if not _is_text(answer):
-                raise InvalidArgument(f"values[{position}]", answer, "text")
+                raise InvalidArgument(f"values[{position}]", answer, "text that UTF-8 can carry")
         return text_codes(answers)
 
     def to_spec(self) -> dict[str, Any]:
@@ -211,14 +215,34 @@ class Candidates(Domain):
         listed = _to_list(texts)
         for position, text in enumerate(listed):
             if not _is_text(text):
-                raise InvalidArgument(f"candidates[{position}]", text, "text")
-        if not listed or len({*listed, OUTSIDE}) <= len(listed):
-            allowed = f"at least one text, none twice, and not {OUTSIDE!r}"
-            raise InvalidArgument("candidates", listed, allowed)
+                raise InvalidArgument(f"candidates[{position}]", text, "text that UTF-8 can carry")
+        if not listed:
+            raise InvalidArgument("candidates", listed, "at least one text")
+        twice = [text for text, times in Counter([*listed, OUTSIDE]).items() if times > 1]
+        if twice:
+            raise InvalidArgument("candidates", twice, f"each there once, and not {OUTSIDE!r}")
         super().__init__([*listed, OUTSIDE])
+
+    def encode(self, values: Any) -> NDArray[Any]:
+        raise InvalidArgument("domain", self, "any text where people answer; candidates are asked")
+
+    def to_spec(self) -> dict[str, Any]:
+        return {"text": True, "candidates": list((self.labels or ())[:-1])}
+
+    def __repr__(self) -> str:
+        return f"{self.size - 1} candidates"
 
     def __reduce__(self) -> tuple[Any, ...]:
         return (Candidates, ((self.labels or ())[:-1],))
+
+
+def _text_from(spec: dict[str, Any]) -> Domain:
+    """Any text, or candidates among it, as `to_spec` described them."""
+    if set(spec) == {"text", "candidates"} and type(spec["candidates"]) is list:
+        return Candidates(spec["candidates"])
+    if set(spec) != {"text"}:
+        raise InvalidArgument("domain", spec, "an object with 'text' and perhaps 'candidates'")
+    return Text()
 
 
 def text_codes(texts: Iterable[Label]) -> NDArray[np.uint64]:

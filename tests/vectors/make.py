@@ -46,7 +46,7 @@ MECHANISMS = [
     dn.ORR(dn.Text(), 2.0, cohorts=1000, width=8, seed=2**32 - 1),
     dn.ORAPPOR(50, 2.0, cohorts=64, width=40, permuted=1),
     dn.ORAPPOR(dn.Text(), 2.0, cohorts=64, width=40, hashes=3),
-    dn.RAPPOR(dn.Text(), 2.0, cohorts=64, width=16),
+    dn.RAPPOR(dn.Text(), 2.0, cohorts=64, width=16, hashes=2),
     dn.RAPPOR(dn.Text(), f=0.5, p=0.75, q=0.5, cohorts=64, width=16, hashes=2),
 ]
 TEXTS = ("", "https://example.org/", "Z\u00fcrich \U0001f600")

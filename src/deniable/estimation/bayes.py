@@ -18,6 +18,7 @@ from deniable.estimation.decoded import Decoded, Uncertainty
 from deniable.estimation.evidence import Evidence
 from deniable.estimation.mle.estimate import sharper
 from deniable.estimation.prior import learnt_laws, quasi_likelihood
+from deniable.estimation.regression.estimate import sharper_cells
 from deniable.estimation.simplex import project
 
 Floats = NDArray[np.float64]
@@ -75,13 +76,14 @@ def bayes_estimate(evidence: Evidence) -> Decoded:
     """Posterior means, moved to sum 1; the posterior gives their errors.
 
     Where the likelihood is at hand, its one-step estimate takes the place of the unbiased
-    frequencies: it has less variance.
+    frequencies: it has less variance. So has a regression where answers were any text.
     """
     x, a, b = evidence.unbiased, evidence.a, evidence.b + evidence.between
-    sharp = sharper(evidence)
+    is_open = isinstance(evidence.domain, Candidates)
+    sharp = sharper_cells(evidence) if is_open else sharper(evidence)
     if sharp is not None:
         x, a, b = *sharp, np.zeros_like(b)
-    if isinstance(evidence.domain, Candidates):
+    if is_open:
         # The outside is 1 less all others: the reports do not know it on their own.
         listed = posterior(x[:-1], a[:-1], b[:-1], part=True).frequencies
         return Decoded(np.append(listed, 1 - listed.sum()))

@@ -26,6 +26,10 @@ Floats = NDArray[np.float64]
 #: Kinds of errors that only some methods have, and all kinds.
 OWN = {"posterior": ("bayes",), "information": ("likelihood",), "regression": OF_COHORTS}
 ERRORS = ("score", "exact", "bootstrap", *OWN)
+#: Methods that are linear in the counts.
+LINEAR = ("unbiased", "least-squares")
+#: Errors of answers that were any text: an unknown one may be frequent, and fits no other model.
+OPEN_ERRORS = ("score", "regression")
 #: Whom the frequencies are about: the people who answered, or those they are a sample of.
 POPULATIONS = ("respondents", "everyone")
 
@@ -61,6 +65,7 @@ def combine(
     if not isinstance(parts, Sequence):
         raise InvalidArgument("parts", parts, "a list of tallies or reports")
     evidence = Evidence.of(_asked(parts, candidates))
+    _check_open(evidence, errors)
     decoded = decode(evidence, name, options)
     each = simultaneous_confidence(level, evidence.k) if simultaneous else level
     sampling = population == "everyone"
@@ -102,6 +107,12 @@ def _check_choices(errors: Any, population: Any) -> None:
         raise InvalidArgument("population", population, f"one of {', '.join(POPULATIONS)}")
 
 
+def _check_open(evidence: Evidence, errors: str | None) -> None:
+    if isinstance(evidence.domain, Candidates) and errors not in (None, *OPEN_ERRORS):
+        allowed = f"{' or '.join(OPEN_ERRORS)} for answers that were any text"
+        raise InvalidArgument("errors", errors, allowed)
+
+
 def _uncertainty(
     evidence: Evidence,
     name: str,
@@ -124,11 +135,11 @@ def _uncertainty(
 
 
 def _holding(f: Floats, intervals: Floats, name: str) -> Floats:
-    """Intervals cut to 0..1 (but for the unbiased frequencies) that hold the estimate.
+    """Intervals that hold the estimate, cut to 0..1 unless it goes into linear computations.
 
     The truth is in 0..1, and more room for an estimate beyond never costs coverage.
     """
-    low, high = (intervals if name == "unbiased" else np.clip(intervals, 0.0, 1.0)).T
+    low, high = (intervals if name in LINEAR else np.clip(intervals, 0.0, 1.0)).T
     return np.stack([np.minimum(low, f), np.maximum(high, f)], axis=1)
 
 

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from deniable.kernels.bounded import bounded
 from deniable.kernels.jit import inlined, kernel
-from deniable.mechanisms.mixing import FIRST, GOLDEN, ROUNDS, SECOND
+from deniable.mechanisms.mixing import FIRST, GOLDEN, RANKED, ROUNDS, SECOND
 from deniable.randomness import Words
 
 _GOLDEN, _FIRST, _SECOND = np.uint64(GOLDEN), np.uint64(FIRST), np.uint64(SECOND)
@@ -32,6 +32,12 @@ def _mixed(x: Any) -> Any:
 @inlined
 def _permuted(value: Any, key: Any, size: Any, bits: Any) -> Any:
     """`mechanisms.mixing.permuted`, with the number of bits of the size."""
+    if size <= np.uint64(RANKED):
+        own = _mixed(key + value)
+        rank = np.uint64(0)
+        for other in range(size):
+            rank += np.uint64(_mixed(key + np.uint64(other)) < own)
+        return rank
     mask = (np.uint64(1) << bits) - np.uint64(1)
     half = (bits + np.uint64(1)) >> np.uint64(1)
     x = value
@@ -151,6 +157,9 @@ def _cells(
     """The cells of some codes under one hash function of either kind."""
     if sizes[1] == np.uint64(0):
         _hashed_cells(codes, key, sizes[0], cells)
+    elif sizes[1] <= np.uint64(RANKED):
+        for v in range(codes.size):
+            cells[v] = _permuted(codes[v], key, sizes[1], sizes[2]) % sizes[0]
     else:
         _dealt_cells(codes, key, sizes, cells)
 

@@ -9,6 +9,7 @@ from itertools import product
 from deniable.domain import Text
 from deniable.mechanisms.cohorts import CohortMechanism
 from deniable.mechanisms.hashes import LIMITS
+from deniable.privacy.guarantee import MIN_EPSILON
 
 #: Widths to choose from, and how large a tally may become.
 WIDTHS = (2, 3, 4, 5, 6, 8, 11, *(1 << j for j in range(4, 13)))
@@ -24,18 +25,22 @@ def suggested(
     n: int,
     second_moment: float,
     size: int | None,
+    width: int | None = None,
+    hashes: int | None = None,
 ) -> tuple[tuple[str, int], ...]:
     """`CohortMechanism.suggest`."""
     found = []
-    for hashes, width in product(family.hashes_to_try, _widths(family, size)):
-        given = {"width": width, "hashes": hashes}
+    several = [h for h in family.hashes_to_try if epsilon / h >= MIN_EPSILON]
+    widths = (width,) if width else _widths(family, size)
+    for h, w in product((hashes,) if hashes else several, widths):
+        given = {"width": w, "hashes": h}
         design = {name: given[name] for name in family.design if name in given}
         m = family(size or Text(), epsilon, cohorts=1, seed=0, **design)
         f = 0.0 if size is None else 1 / size
         own, other, same, different = m.moments
         alone = other + (own - other) * f
         shared = n * (same * second_moment + different * ((1 - f) ** 2 - second_moment))
-        most = min(LIMITS["cohorts"][1], MOST_CELLS // width)
+        most = min(LIMITS["cohorts"][1], MOST_CELLS // w)
         enough = 1 << math.ceil(math.log2(max(FEWEST_COHORTS, 10 * shared / alone)))
         variance = alone + max(0.0, shared) / most
         found.append((variance, m.bits_per_report, {**design, "cohorts": min(most, enough)}))

@@ -235,6 +235,8 @@ class Mechanism(ABC):
 
         The law is that of `tally` on their reports; families draw it without making any.
         """
+        if isinstance(self.domain, Candidates):
+            raise InvalidArgument("domain", self.domain, "any text or a list: candidates are asked")
         counts = np.asarray(histogram)
         whole = counts.shape == (self.domain.size,) and counts.dtype.kind in "iu"
         if not whole or np.any(counts < 0) or counts.astype(np.float64).sum() > 2**53:
@@ -360,8 +362,9 @@ class Mechanism(ABC):
         return hash(self._key)
 
     def __str__(self) -> str:
-        size = "any text" if isinstance(self.domain, Text) else f"k = {self.domain.size}"
-        return f"{type(self).__name__}, {size}, epsilon = {self.epsilon:g}"
+        free = isinstance(self.domain, (Text, Candidates))
+        answers = str(self.domain) if free else f"k = {self.domain.size}"
+        return f"{type(self).__name__}, {answers}, epsilon = {self.epsilon:g}"
 
     def __repr__(self) -> str:
         integers = "".join(f", {name}={getattr(self, name)}" for name in self.design)

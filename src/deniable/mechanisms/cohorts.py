@@ -74,13 +74,14 @@ class CohortMechanism(PublicHashes, Mechanism):
         return self.inner_family(self.width, share_of(self.epsilon, self.hashes), **thresholds)
 
     def _derive(self, name: str) -> int:
-        size = None if self.is_open else self.domain.size
+        if name in self.thresholds:
+            threshold: int = getattr(self._inner(), name)
+            return threshold
         if name == "permuted":
             return int(self.deals and not self.is_open)
-        if name in self.design:
-            return self.suggest(self.epsilon, size=size)[name]
-        threshold: int = getattr(self._inner(), name)
-        return threshold
+        size = None if self.is_open else self.domain.size
+        fixed = {key: vars(self)[key] for key in ("width", "hashes") if key in vars(self)}
+        return {"seed": 0, "hashes": 1, **self.suggest(self.epsilon, size=size, **fixed)}[name]
 
     @classmethod
     def suggest(
@@ -89,22 +90,30 @@ class CohortMechanism(PublicHashes, Mechanism):
         n: int = 20_000,
         second_moment: float = 0.05,
         size: int | None = None,
+        **fixed: int,
     ) -> dict[str, int]:
         """The integers of the design that suit n respondents, by the formula of the variance.
 
         ``second_moment`` is sum f^2 of what is expected, 1 / k for k equally frequent values;
         ``size`` the number of answers, if they are listed. Of the reports whose variance is within
         3 % of the least, with as many cohorts as there may be, the shortest is taken; and then as
-        few cohorts as make what they share a tenth of the noise.
+        few cohorts as make what they share a tenth of the noise. ``width`` and ``hashes`` may be
+        fixed.
         """
         from deniable.mechanisms.advice import suggested
 
         n = require_int("n", n, 1, 1 << 53)
         if size is not None:
             size = require_int("size", size, 2, MAX_SIZE)
-        if not isinstance(second_moment, (int, float)) or not 0 < second_moment <= 1:
+        number = isinstance(second_moment, (int, float)) and not isinstance(second_moment, bool)
+        if not number or not 0 < second_moment <= 1:
             raise InvalidArgument("second_moment", second_moment, "a number above 0, at most 1")
-        return dict(suggested(cls, check_epsilon(epsilon), n, float(second_moment), size))
+        for name, given in fixed.items():
+            if name not in ("width", "hashes"):
+                raise InvalidArgument("fixed", name, "width or hashes")
+            require_int(name, given, *LIMITS[name])
+        expected = n, float(second_moment)
+        return dict(suggested(cls, check_epsilon(epsilon), *expected, size, **fixed))
 
     def report(self, value: int, coins: Coins) -> tuple[int, Any]:
         cohort = coins.choice(self.cohorts)
@@ -216,7 +225,7 @@ class CohortMechanism(PublicHashes, Mechanism):
 
     def response(self) -> Floats:
         """(C_uv - P) / (1 - P), where C_uv is the part of the cells of v that u sets."""
-        k, share = self.domain.size, float(self.collisions.share)
+        k, share = self.codes.size, float(self.collisions.share)
         rows = [self.masses_of_cells(one) > 0 for one in np.eye(k, dtype=np.int64)]
         parts = np.array([self.sums_over_cells(row.astype(np.int64)) for row in rows])
         return np.asarray((parts / (self.cohorts * self.hashes) - share) / (1 - share))
@@ -237,16 +246,22 @@ class CohortMechanism(PublicHashes, Mechanism):
     ) -> tuple[Floats, Floats]:
         """`variance_line` with F estimated from the cells; outside as cohorts differ about it."""
         f = np.clip(self.unbiased(counts, n) if unbiased is None else unbiased, 0.0, 1.0)
-        a, b = self._line(f, n, second_moment(self, counts))
+        # F may come out too small, but not smaller than what is clearly there.
+        clear = f[f > 4 * np.sqrt(self.moments[1] / n)]
+        a, b = self._line(f, n, max(second_moment(self, counts), float(clear @ clear)))
         if self.is_open:
-            a[-1], b[-1] = n * self._outside_variance(counts), 0.0
+            a[-1] = max(a[-1], n * self._outside_variance(counts))
         return a, b
 
     def _line(self, f: Floats, n: int, square: float) -> tuple[Floats, Floats]:
         own, other, same, different = self.moments
         others = square - f * f
         shared = n * (same * others + different * ((1 - f) ** 2 - others)) - same * (1 - f)
-        return np.asarray(other + shared / self.cohorts), np.full(f.shape, own - other)
+        a, b = np.asarray(other + shared / self.cohorts), np.full(f.shape, own - other)
+        if self.is_open and f.ndim:
+            # The outside is 1 less all candidates, whose errors are not correlated.
+            a[-1], b[-1] = float(a[:-1].sum() + b[:-1] @ f[:-1]), 0.0
+        return a, b
 
     @cached_property
     def moments(self) -> tuple[float, float, float, float]:

@@ -6,15 +6,18 @@ Every client computes the same cells. Nothing here is random or secret: the seed
 from __future__ import annotations
 
 from functools import cached_property
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
-from deniable.domain import Candidates, Domain, Text, text_codes
+from deniable.domain import OUTSIDE, Candidates, Domain, Text, text_codes
+from deniable.errors import InvalidArgument
 from deniable.mechanisms.collisions import Collisions
 from deniable.mechanisms.mixing import mixed, mixed_all, permuted
 from deniable.randomness import SCALE
+
+Some: TypeAlias = slice | NDArray[np.int64]
 
 LIMITS = {
     "cohorts": (1, 1 << 16),
@@ -59,6 +62,8 @@ class PublicHashes:
         if isinstance(self.domain, Text):
             return value
         labels = self.domain.labels
+        if isinstance(self.domain, Candidates) and value == self.domain.size - 1:
+            raise InvalidArgument("value", OUTSIDE, "a candidate: the outside has no cells")
         return mixed(value) if labels is None else int(text_codes(labels[value : value + 1])[0])
 
     @cached_property
@@ -90,13 +95,15 @@ class PublicHashes:
             return Collisions.of_permutation(self.width, self.domain.size)
         return Collisions.of_hashes(self.width, self.hashes)
 
-    def cell_table(self, cohorts: slice = slice(None)) -> NDArray[np.uint32]:
+    def cell_table(
+        self, cohorts: Some = slice(None), values: Some = slice(None)
+    ) -> NDArray[np.uint32]:
         """The cells of the listed values by cohort, hash function and value."""
         from deniable.kernels.cohorts import cells_of_codes
 
-        keys = self.keys[cohorts]
-        table = np.empty((*keys.shape, self.codes.size), dtype=np.uint32)
-        cells_of_codes(self.codes, keys, self.sizes, table)
+        keys, codes = self.keys[cohorts], self.codes[values]
+        table = np.empty((*keys.shape, codes.size), dtype=np.uint32)
+        cells_of_codes(codes, keys, self.sizes, table)
         return table
 
     def sums_over_cells(self, table: NDArray[Any]) -> NDArray[Any]:
@@ -112,9 +119,7 @@ class PublicHashes:
         run(work, _parts(self.codes.size, self.keys.size))
         return out
 
-    def masses_of_cells(
-        self, weights: NDArray[Any], cohorts: slice | NDArray[np.int64] = slice(None)
-    ) -> NDArray[Any]:
+    def masses_of_cells(self, weights: NDArray[Any], cohorts: Some = slice(None)) -> NDArray[Any]:
         """For each cohort and cell the weight of the values that have it: the transpose."""
         from deniable.kernels.cohorts import masses_of_cells
         from deniable.kernels.threads import run

@@ -11,7 +11,8 @@ from numpy.typing import NDArray
 from deniable.randomness import SCALE
 
 GOLDEN, FIRST, SECOND = 0x9E3779B97F4A7C15, 0xBF58476D1CE4E5B9, 0x94D049BB133111EB
-#: Rounds of `permuted`; fewer leave pairs of few values unevenly dealt.
+#: Up to so many values `permuted` ranks them; the rounds of others.
+RANKED = 64
 ROUNDS = 6
 
 
@@ -34,9 +35,13 @@ def mixed_all(states: NDArray[np.uint64]) -> NDArray[np.uint64]:
 def permuted(value: int, key: int, size: int) -> int:
     """The place of a value of 0..size-1 under the public permutation of this key.
 
-    Each round is a bijection of the numbers with as many bits as ``size``; whoever ends at ``size``
-    or above walks on until back below.
+    Of a few it is the rank of S(key + v). Of many it comes from rounds, each a bijection of the
+    numbers with as many bits as ``size``; whoever ends at ``size`` or above walks on until back
+    below. (Such rounds do not deal few values out evenly.)
     """
+    if size <= RANKED:
+        own = mixed((key + value) % SCALE)
+        return sum(mixed((key + other) % SCALE) < own for other in range(size))
     bits = size.bit_length()
     x = value
     while True:

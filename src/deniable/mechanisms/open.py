@@ -9,7 +9,7 @@ from deniable.errors import require_int
 from deniable.mechanisms.cohorts import CohortBits, CohortIndices, share_of
 from deniable.mechanisms.direct import GRR
 from deniable.mechanisms.hashes import LIMITS
-from deniable.mechanisms.rappor import BasicRAPPOR
+from deniable.mechanisms.rappor import BasicRAPPOR, check_permanent
 from deniable.mechanisms.unary import SUE, Probability
 from deniable.privacy import Guarantee, check_epsilon
 
@@ -45,7 +45,7 @@ class ORR(CohortIndices):
         permuted: int | None = None,
         keep: int | None = None,
     ) -> None:
-        integers = {"cohorts": cohorts, "width": width, "seed": seed, "permuted": permuted}
+        integers = {"width": width, "cohorts": cohorts, "seed": seed, "permuted": permuted}
         super().__init__(domain, epsilon, **integers, keep=keep)
 
 
@@ -81,7 +81,7 @@ class ORAPPOR(CohortBits):
         one: int | None = None,
         zero: int | None = None,
     ) -> None:
-        integers = {"cohorts": cohorts, "width": width, "hashes": hashes, "seed": seed}
+        integers = {"width": width, "hashes": hashes, "cohorts": cohorts, "seed": seed}
         super().__init__(domain, epsilon, **integers, permuted=permuted, one=one, zero=zero)
 
 
@@ -92,7 +92,8 @@ class RAPPOR(CohortBits):
     from one permanent row reveal at most: RAPPOR's 2 h ln ((1 - f / 2) / (f / 2)). Both are
     reached by values whose filters have no bit in common. Give ``epsilon`` and ``epsilon_inf``
     (default: 2 epsilon), or RAPPOR's ``f`` and the probabilities ``p`` = P(1 | 1) and ``q`` = P(1 |
-    0) of its second step (which the paper names the other way round); epsilon follows.
+    0) of its second step (which the paper names the other way round); epsilon follows. RAPPOR
+    itself used 2 hash functions; more than one only adds noise, as in `ORAPPOR`.
     """
 
     name = "rappor"
@@ -102,7 +103,6 @@ class RAPPOR(CohortBits):
     thresholds = ("permanent", "one", "zero")
     inner_family = BasicRAPPOR
     hashes_to_try = (1, 2, 4)
-    small_design = {"cohorts": 2, "width": 4, "hashes": 1, "seed": 3}
     permanent: int
     one: int
     zero: int
@@ -114,7 +114,7 @@ class RAPPOR(CohortBits):
         *,
         cohorts: int | None = None,
         width: int | None = None,
-        hashes: int = 2,
+        hashes: int = 1,
         seed: int = 0,
         epsilon_inf: float | None = None,
         f: Probability | None = None,
@@ -127,11 +127,15 @@ class RAPPOR(CohortBits):
         h = require_int("hashes", hashes, *LIMITS["hashes"])
         given = {"permanent": permanent, "one": one, "zero": zero}
         once = None if epsilon is None else share_of(check_epsilon(epsilon), h)
-        in_all = epsilon_inf / h if isinstance(epsilon_inf, (int, float)) else epsilon_inf
+        if p is not None and q is not None and f is not None:
+            once = None  # epsilon follows from these, and is compared with the one given
+        in_all = None
+        if epsilon_inf is not None:
+            in_all = check_permanent(epsilon, epsilon_inf) / h
         bits = BasicRAPPOR(2, once, epsilon_inf=in_all, f=f, p=p, q=q, **given)
         if epsilon is None:
             epsilon = Guarantee(bits.guarantee.ratio**h).epsilon
-        integers = {"cohorts": cohorts, "width": width, "hashes": hashes, "seed": seed}
+        integers = {"width": width, "hashes": hashes, "cohorts": cohorts, "seed": seed}
         thresholds = {name: getattr(bits, name) for name in self.thresholds}
         super().__init__(domain, epsilon, **integers, **thresholds)
 

@@ -148,14 +148,19 @@ def _permanent(epsilon: Any, epsilon_inf: Any, f: Any) -> int:
     if epsilon is None:
         raise InvalidArgument("epsilon", epsilon, "given unless f, p and q are")
     once = check_epsilon(epsilon)
-    most = 2 * MAX_EPSILON
-    in_all = 2 * once if epsilon_inf is None else epsilon_inf
-    is_number = isinstance(in_all, Real) and not isinstance(in_all, bool)
-    if not is_number or not once < in_all <= most:
-        allowed = f"a number above epsilon = {once:g} and at most {most:g}"
-        raise InvalidArgument("epsilon_inf", epsilon_inf, allowed)
-    s = exp_below(float(in_all) / 2)
+    in_all = 2 * once if epsilon_inf is None else check_permanent(once, epsilon_inf)
+    s = exp_below(in_all / 2)
     return int(SCALE * s / (s + 1))
+
+
+def check_permanent(epsilon: float | None, epsilon_inf: Any) -> float:
+    """``epsilon_inf``, if the permanent step can have it where one report costs ``epsilon``."""
+    least, most = epsilon or 0.0, 2 * MAX_EPSILON
+    is_number = isinstance(epsilon_inf, Real) and not isinstance(epsilon_inf, bool)
+    if not is_number or not least < epsilon_inf <= most:
+        allowed = f"a number above epsilon = {least:g} and at most {most:g}"
+        raise InvalidArgument("epsilon_inf", epsilon_inf, allowed)
+    return float(epsilon_inf)
 
 
 def _epsilon(permanent: int, one: int | None, zero: int | None) -> float:

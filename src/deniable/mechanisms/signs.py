@@ -21,6 +21,9 @@ from deniable.mechanisms.index import IndexMechanism
 from deniable.privacy import Guarantee, exp_below
 from deniable.randomness import SCALE, Coins, Keystream
 
+#: How many times more rows than needed SHist may have: each costs memory on the device.
+MORE = 64
+
 
 class SignMechanism(IndexMechanism):
     """Each value owns a column c of the Walsh-Hadamard matrix H[j, c] = (-1)^|j & c|.
@@ -149,9 +152,10 @@ class SHist(SignMechanism):
     ) -> None:
         require_int("seed", seed, -1, (1 << 32) - 1)
         super().__init__(domain, epsilon, b=b, seed=seed, keep=keep)
-        k = self.domain.size
-        if not k <= self.b <= MAX_BLOCK or self.b & (self.b - 1):
-            raise InvalidArgument("b", self.b, f"a power of two of {k}..{MAX_BLOCK}")
+        least = _enough(self.domain.size)
+        most = min(MAX_BLOCK, MORE * least)
+        if not least <= self.b <= most or self.b & (self.b - 1):
+            raise InvalidArgument("b", self.b, f"a power of two of {least}..{most}")
 
     def _derive(self, name: str) -> int:
         return _enough(self.domain.size) if name == "b" else super()._derive(name)

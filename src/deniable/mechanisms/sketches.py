@@ -37,7 +37,7 @@ class CMS(CohortBits):
         one: int | None = None,
         zero: int | None = None,
     ) -> None:
-        integers = {"cohorts": cohorts, "width": width, "seed": seed, "one": one, "zero": zero}
+        integers = {"width": width, "cohorts": cohorts, "seed": seed, "one": one, "zero": zero}
         super().__init__(domain, epsilon, **integers)
 
 
@@ -64,7 +64,7 @@ class HCMS(CohortIndices):
         seed: int = 0,
         keep: int | None = None,
     ) -> None:
-        super().__init__(domain, epsilon, cohorts=cohorts, width=width, seed=seed, keep=keep)
+        super().__init__(domain, epsilon, width=width, cohorts=cohorts, seed=seed, keep=keep)
 
     def _cell_supports(self, counts: Counts, sizes: Counts) -> Counts:
         """`SignMechanism.supports` of every cohort."""

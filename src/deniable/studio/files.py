@@ -30,10 +30,10 @@ def read_mechanism(file: Path) -> Mechanism:
 def read_candidates(file: Path) -> list[str]:
     """The lines of a text file (UTF-8), without empty ones and repetitions."""
     try:
-        lines = file.read_text(encoding="utf-8-sig").splitlines()
+        text = file.read_text(encoding="utf-8-sig")
     except UnicodeDecodeError as error:
         raise InvalidArgument("candidates", str(file), f"a text file in UTF-8 ({error})") from None
-    return list(dict.fromkeys(line for line in lines if line))
+    return list(dict.fromkeys(line for line in text.split("\n") if line))
 
 
 def read_options(texts: Sequence[str]) -> dict[str, Any]:

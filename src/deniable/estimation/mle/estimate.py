@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from deniable.domain import Candidates
 from deniable.errors import InvalidArgument
 from deniable.estimation.analytic import analytic
 from deniable.estimation.decoded import Decoded, Uncertainty
@@ -30,7 +31,9 @@ def likelihood_estimate(evidence: Evidence, *, tolerance: float, most_passes: in
     found = maximise(evidence.sources, tolerance=tolerance, most_passes=most_passes)
 
     def own(confidence: float, sampling: bool) -> Uncertainty:
-        sharp = sharpened(evidence, found)
+        # A frequent answer that nobody listed is not spread evenly, as the likelihood has it.
+        is_open = isinstance(evidence.domain, Candidates)
+        sharp = None if is_open else sharpened(evidence, found)
         if sharp is None:
             return analytic(evidence, confidence, sampling)
         x, variances = sharp

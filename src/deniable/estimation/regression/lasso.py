@@ -22,7 +22,6 @@ from deniable.estimation.regression.errors import Spread
 from deniable.estimation.regression.estimate import (
     cohort_cells,
     indistinct,
-    is_open,
     own_part,
 )
 from deniable.estimation.regression.normal import Cells, Indices, Normal
@@ -32,7 +31,11 @@ Floats = NDArray[np.float64]
 
 #: Candidates that are looked at together: the most frequent ones by the mean of their cells.
 SCREENED = 2000
+#: Of more than FEW, those CLEAR deviations above 0; to be significant among as many takes over 3.7.
+FEW, CLEAR = 500, 2.5
 SIGNIFICANCE = 0.05
+#: Cohorts with reports; in fewer, a collision in all of them is too likely.
+FEWEST = 16
 #: Rounds in which noise and penalty find each other, and when they have.
 ROUNDS, SETTLED = 20, 0.005
 #: A relative ridge, so that candidates that share all their cells do not stop the search.
@@ -50,11 +53,16 @@ def lasso(
     """
     _check(significance, penalty)
     cells = cohort_cells(evidence, "lasso")
+    if cells.sizes.size < FEWEST:
+        allowed = f"another with reports of fewer than {FEWEST} cohorts: they do not tell chance"
+        raise InvalidArgument("method", "lasso", allowed)
     candidates = cells.mechanism.codes.size
-    screened = _screened(evidence.unbiased[:candidates], cells.dimensions)
+    z = evidence.unbiased / np.sqrt(np.maximum(evidence.a, np.finfo(float).tiny))
+    screened = _screened(z[:candidates], cells.dimensions)
     normal = cells.normal(screened)
-    chosen = _selected(normal, candidates, penalty)
+    chosen = np.arange(0)
     try:
+        chosen = _selected(normal, candidates, penalty)
         found = _least_squares(normal.take(chosen), evidence.n)
     except Singular:
         raise indistinct("lasso", cells, chosen.size) from None
@@ -65,23 +73,28 @@ def lasso(
 
 
 def _check(significance: Any, penalty: Any) -> None:
-    if not isinstance(significance, (int, float)) or not 0 < significance < 1:
+    if not _is_number(significance) or not 0 < significance < 1:
         allowed = "a number strictly between 0 and 1"
         raise InvalidArgument("significance", significance, allowed)
     if penalty is None:
         return
-    if not isinstance(penalty, (int, float)) or not 0 <= penalty < math.inf:
+    if not _is_number(penalty) or not 0 <= penalty < math.inf:
         raise InvalidArgument("penalty", penalty, "a frequency of at least 0")
 
 
-def _screened(unbiased: Floats, dimensions: int) -> Indices:
+def _is_number(value: Any) -> bool:
+    return isinstance(value, (int, float)) and not isinstance(value, bool)
+
+
+def _screened(z: Floats, dimensions: int) -> Indices:
     """The candidates that are most frequent by the mean of their cells, in order.
 
-    All have the same variance where nobody answered them, so these are the largest z-scores, too.
-    At most half as many as there are dimensions, so that they can be told apart.
+    Of many candidates only those that exceed the noise somewhat. At most half as many as there are
+    dimensions, so that they can be told apart.
     """
-    most = min(SCREENED, dimensions // 2)
-    return np.sort(np.argsort(-unbiased, kind="stable")[:most])
+    clear = z.size if z.size <= FEW else int(np.count_nonzero(z > CLEAR))
+    most = min(SCREENED, dimensions // 2, max(1, clear))
+    return np.sort(np.argsort(-z, kind="stable")[:most])
 
 
 def _selected(normal: Normal, candidates: int, penalty: float | None) -> Indices:
@@ -124,14 +137,14 @@ def _quantile(cells: Cells, values: Indices, x: Floats, level: float) -> float:
     z = -NormalDist().inv_cdf(level)
     left = cells.residuals(values, x)
     square = float(np.mean(left**2))
-    skewness = float(np.mean(left**3)) / max(square, np.finfo(float).tiny) ** 1.5
+    skewness = float(np.mean(left**3)) / square**1.5 if square > 0 else 0.0
     averaged = cells.sizes.size * cells.mechanism.hashes
     return float(z + (z**2 - 1) / 6 * max(0.0, skewness) / math.sqrt(averaged))
 
 
 def _decoded(evidence: Evidence, cells: Cells, kept: Indices, found: Spread) -> Decoded:
     """The estimate; a candidate that was dropped has errors of the mean of its cells, from 0 on."""
-    places = np.append(kept, evidence.k - 1) if is_open(cells.mechanism) else kept
+    places = np.append(kept, evidence.k - 1) if cells.mechanism.is_open else kept
     frequencies = np.zeros(evidence.k)
     frequencies[places] = found.x[: places.size]
 
@@ -141,8 +154,13 @@ def _decoded(evidence: Evidence, cells: Cells, kept: Indices, found: Spread) -> 
         intervals = np.maximum(marginal.intervals, 0.0)
         intervals[:, 0] = 0.0
         regression = found.errors(cells.mechanism)(confidence, sampling)
+        least = marginal.intervals[-1, 0], marginal.standard_errors[-1]
         deviations[places] = regression.standard_errors[: places.size]
         intervals[places] = regression.intervals[: places.size]
+        if cells.mechanism.is_open:
+            # Dropped candidates are counted with the outside, but lie in it or not.
+            intervals[-1, 0] = min(intervals[-1, 0], least[0])
+            deviations[-1] = max(deviations[-1], least[1])
         return Uncertainty("regression", deviations, intervals)
 
     return Decoded(frequencies, own)

@@ -124,14 +124,10 @@ def indicators(m: CohortMechanism, cohorts: Indices, values: Indices) -> Any:
     """1{y is a cell of s} for the rows (j, y) of some cohorts and the columns of some values."""
     from scipy.sparse import coo_array
 
-    from deniable.kernels.cohorts import cells_of_codes
-
-    keys = m.keys[cohorts]
-    table = np.empty((*keys.shape, values.size), dtype=np.uint32)
-    cells_of_codes(m.codes[values], keys, m.sizes, table)
-    rows = table + np.arange(len(keys))[:, None, None] * m.width
+    table = m.cell_table(cohorts, values)
+    rows = table + np.arange(cohorts.size)[:, None, None] * m.width
     columns = np.broadcast_to(np.arange(values.size), table.shape)
-    shape = len(keys) * m.width, values.size
+    shape = cohorts.size * m.width, values.size
     matrix = coo_array((np.ones(table.size), (rows.ravel(), columns.ravel())), shape=shape).tocsr()
     matrix.data[:] = 1.0  # a cell that two hash functions of a value share is set once
     return matrix

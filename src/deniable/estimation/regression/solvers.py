@@ -70,13 +70,16 @@ def _stationary(
     gram: Floats, linear: Floats, used: NDArray[np.bool_], sum_to_one: bool
 ) -> tuple[Floats, Floats]:
     """The minimum with f = 0 outside ``used``, and the gradient there (less the multiplier)."""
-    from scipy.linalg import solve
+    from scipy.linalg import LinAlgError, solve
 
     f = np.zeros(linear.size)
     if not used.any():
         return f, np.full(linear.size, -np.inf) if sum_to_one else -linear
     sides = np.stack([linear[used], np.ones(np.count_nonzero(used))], axis=1)
-    x, u = solve(gram[np.ix_(used, used)], sides, assume_a="pos").T
+    try:
+        x, u = solve(gram[np.ix_(used, used)], sides, assume_a="pos").T
+    except LinAlgError:
+        raise Singular from None
     multiplier = (1 - x.sum()) / u.sum() if sum_to_one else 0.0
     f[used] = x + multiplier * u
     return f, gram[:, used] @ f[used] - linear - multiplier
