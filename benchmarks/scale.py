@@ -105,7 +105,7 @@ def decoded(tally: Tally, texts: list[str] | None) -> dn.Estimate:
     """Frequencies with errors; of any texts, where the answers were not listed in advance."""
     if texts is not None:
         assert isinstance(tally.mechanism, dn.ORR)
-        tally = Tally.of_counts(tally.mechanism.among(texts), tally.counts, tally.n)
+        tally = tally.among(texts)
     return tally.estimate("unbiased")
 
 

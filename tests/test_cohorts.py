@@ -16,6 +16,7 @@ from deniable.mechanisms.cohorts import second_moment
 from deniable.mechanisms.collisions import Collisions
 from deniable.mechanisms.mixing import permuted
 from deniable.privacy import exact_channel
+from deniable.randomness import ByteCoins
 
 OPEN = [dn.CMS, dn.HCMS, dn.ORR, dn.ORAPPOR, dn.RAPPOR]
 #: A test fails by chance with less than this.
@@ -71,10 +72,10 @@ def test_permutations_are_permutations(size):
 
 
 @pytest.mark.parametrize("family", OPEN)
-@pytest.mark.parametrize("listed", [6, 8, 20])
+@pytest.mark.parametrize("listed", [4, 6, 8, 20, 70])
 def test_values_meet_as_often_as_the_formula_says(family, listed):
     """Null hypothesis: each pair of values shares a cell with the stated probability (binomial)."""
-    design = {"cohorts": 8192, "width": 4, "seed": 7}
+    design = {"cohorts": 1 << 16, "width": 3, "seed": 7}
     if "hashes" in family.design:
         design["hashes"] = 1
     for perm in (0, 1) if "permuted" in family.design else (0,):
@@ -327,6 +328,72 @@ def test_the_likelihood_with_an_outside_has_its_maximum_where_it_says():
             assert loglikelihood([asked], mixed) <= best.loglikelihood + 1e-12
 
 
+def test_what_was_asked_survives_as_bytes():
+    m = dn.CMS(dn.Text(), 2.0, cohorts=32, width=16)
+    asked = m.tally(m.privatize(["a", "b", "c"] * 100, np.random.default_rng(1))).among(["a", "b"])
+    again = dn.Tally.from_bytes(asked.to_bytes())
+    assert again == asked
+    assert again.mechanism == asked.mechanism == dn.from_spec(asked.mechanism.to_spec())
+    assert np.array_equal(again.estimate().frequencies, asked.estimate().frequencies)
+
+
+@pytest.mark.parametrize("method", ["unbiased", "bayes", "likelihood", "least-squares", "nnls"])
+def test_a_frequent_answer_that_nobody_listed_does_not_spoil_intervals(method):
+    """One unknown answer has 60 %. Null hypothesis: intervals cover with at least 0.88, each."""
+    from scipy.stats import binom
+
+    rng, runs, n = np.random.default_rng(12), 150, 4000
+    answers = ["hidden"] * 2400 + ["a"] * 1200 + ["b"] * 400
+    truth, hits = np.array([0.3, 0.1, 0.0, 0.6]), np.zeros(4, dtype=int)
+    for seed in range(runs):
+        m = dn.ORR(dn.Text(), 3.0, cohorts=32, width=8, seed=seed)
+        e = m.tally(m.privatize(answers, rng)).estimate(method, candidates=["a", "b", "absent"])
+        low, high = e.intervals.T
+        hits += (low <= truth) & (truth <= high)
+        assert np.all(e.standard_errors > 0)
+    assert e.n == n
+    assert binom.cdf(hits.min(), runs, 0.88) > FALSE_ALARM, hits
+
+
+def test_the_outside_of_one_candidate_is_as_uncertain_as_the_candidate():
+    """Also when nobody happens to collide with it."""
+    for seed in range(20):
+        m = dn.CMS(dn.Text(), 4.0, cohorts=16, width=64, seed=seed)
+        tally = m.tally(m.privatize(["hidden"] * 6000 + ["a"] * 4000, np.random.default_rng(seed)))
+        errors = tally.estimate("unbiased", candidates=["a"]).standard_errors
+        assert errors[1] >= errors[0] * (1 - 1e-9)
+
+
+def test_collisions_never_take_more_variance_away_than_there_is():
+    """The second moment may come out too small; errors must stay positive."""
+    rng = np.random.default_rng(4)
+    for seed in range(10):
+        m = dn.RAPPOR(4, 6.0, cohorts=16, width=8, hashes=2, seed=seed)
+        values = np.repeat(np.arange(4), [16_000, 2_000, 1_000, 1_000])
+        e = m.tally(m.privatize(values, rng)).estimate()
+        assert np.all(e.standard_errors > 0)
+        assert e.frequencies[0] == pytest.approx(0.8, abs=0.1)
+
+
+def test_cohorts_suit_a_width_that_the_caller_fixed():
+    """What they share is about a tenth of the noise for n = 20,000 and sum f^2 = 0.05."""
+    for family, width in ((dn.CMS, 4), (dn.CMS, 16), (dn.HCMS, 2), (dn.ORR, 4)):
+        m = family(dn.Text(), 4.0, width=width)
+        _, noise, same, _ = m.moments
+        assert 20_000 * 0.05 * same / m.cohorts < 0.101 * noise
+
+
+def test_epsilon_may_be_as_small_as_anywhere():
+    for family in OPEN:
+        assert family(10, 2.0**-20).guarantee.ratio > 1
+
+
+def test_seed_and_others_may_be_left_to_the_mechanism():
+    assert dn.CMS(10, 1.0, seed=None) == dn.CMS(10, 1.0)
+    assert dn.ORAPPOR(10, 1.0, permuted=None) == dn.ORAPPOR(10, 1.0)
+    assert dn.RAPPOR(10, 1.0, seed=None) == dn.RAPPOR(10, 1.0)
+
+
 def test_collections_of_text_combine_and_merge():
     rng = np.random.default_rng(11)
     values, truth = people(rng, 40_000)
@@ -379,7 +446,14 @@ def test_what_is_wrong_is_named():
     refusal("n", dn.ORR.suggest, 1.0, 0)
     refusal("second_moment", dn.ORR.suggest, 1.0, 10, 0)
     refusal("size", dn.ORR.suggest, 1.0, 10, 0.1, 1)
-    refusal("method", dn.RAPPOR(9, 1.0).tally(dn.RAPPOR(9, 1.0).privatize([1])).estimate, "ibu")
+    bloom = dn.RAPPOR(9, 1.0, hashes=2)
+    refusal("method", bloom.tally(bloom.privatize([1])).estimate, "ibu")
+    asked = tally.among(["a", "b"])
+    for kind in ("bootstrap", "posterior", "information", "exact"):
+        refusal("errors", asked.estimate, errors=kind)
+    refusal("domain", asked.mechanism.privatize, ["a"])
+    refusal("domain", asked.mechanism.simulate, [1, 2, 3], np.random.default_rng(1))
+    refusal("value", asked.mechanism.report, 2, ByteCoins(bytes(64)))
 
 
 @pytest.mark.parametrize("family", OPEN)

@@ -247,7 +247,8 @@ class CohortMechanism(PublicHashes, Mechanism):
         """`variance_line` with F estimated from the cells; outside as cohorts differ about it."""
         f = np.clip(self.unbiased(counts, n) if unbiased is None else unbiased, 0.0, 1.0)
         # F may come out too small, but not smaller than what is clearly there.
-        clear = f[f > 4 * np.sqrt(self.moments[1] / n)]
+        listed = f[: self.codes.size]
+        clear = listed[listed > 4 * np.sqrt(self.moments[1] / n)]
         a, b = self._line(f, n, max(second_moment(self, counts), float(clear @ clear)))
         if self.is_open:
             a[-1] = max(a[-1], n * self._outside_variance(counts))
