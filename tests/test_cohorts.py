@@ -82,7 +82,7 @@ def test_values_meet_as_often_as_the_formula_says(family, listed):
         chosen = {**design, "permuted": perm} if "permuted" in family.design else design
         m = family(listed, 1.0, **chosen)
         cells = m.cell_table()[:, 0]
-        for u in range(listed):
+        for u in range(min(listed, 20)):
             for v in range(u):
                 met = int(np.sum(cells[:, u] == cells[:, v]))
                 p_value = two_sided(met, m.cohorts, float(m.collisions.share))

@@ -297,7 +297,7 @@ def coverage(family: Family) -> None:
     """
     from scipy.stats import binom
 
-    runs, n = 3_000, 400
+    runs, n = 2_000, 400
     for epsilon in (1.0, 3.0):
         m = suited(family, family.only_size or 20, epsilon, n)
         values = np.where(np.arange(n) < 0.02 * n, 0, 1)

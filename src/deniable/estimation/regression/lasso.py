@@ -31,7 +31,7 @@ Floats = NDArray[np.float64]
 
 #: Candidates that are looked at together: the most frequent ones by the mean of their cells.
 SCREENED = 2000
-#: Of more than FEW, those CLEAR deviations above 0; to be significant among as many takes over 3.7.
+#: Beyond FEW, only those CLEAR deviations above 0; to be significant among as many takes over 3.7.
 FEW, CLEAR = 500, 2.5
 SIGNIFICANCE = 0.05
 #: Cohorts with reports; in fewer, a collision in all of them is too likely.
@@ -92,8 +92,8 @@ def _screened(z: Floats, dimensions: int) -> Indices:
     Of many candidates only those that exceed the noise somewhat. At most half as many as there are
     dimensions, so that they can be told apart.
     """
-    clear = z.size if z.size <= FEW else int(np.count_nonzero(z > CLEAR))
-    most = min(SCREENED, dimensions // 2, max(1, clear))
+    clear = int(np.count_nonzero(z > CLEAR))
+    most = min(SCREENED, dimensions // 2, max(FEW, clear))
     return np.sort(np.argsort(-z, kind="stable")[:most])
 
 
