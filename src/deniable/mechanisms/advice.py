@@ -25,8 +25,8 @@ def suggested(
     n: int,
     second_moment: float,
     size: int | None,
-    width: int | None = None,
-    hashes: int | None = None,
+    width: int | None,
+    hashes: int | None,
 ) -> tuple[tuple[str, int], ...]:
     """`CohortMechanism.suggest`."""
     found = []

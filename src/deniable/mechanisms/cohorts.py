@@ -58,7 +58,7 @@ class CohortMechanism(PublicHashes, Mechanism):
             if name in LIMITS and given is not None:
                 require_int(name, given, *LIMITS[name])
         free = isinstance(domain, (Text, Candidates))
-        if integers.get("permuted") and (free or integers.get("hashes", 1) != 1):
+        if integers.get("permuted") and (free or (integers.get("hashes") or 1) > 1):
             allowed = "0 for answers that may be any text, and for several hash functions"
             raise InvalidArgument("permuted", integers["permuted"], allowed)
         super().__init__(domain, epsilon, **integers)
@@ -90,15 +90,17 @@ class CohortMechanism(PublicHashes, Mechanism):
         n: int = 20_000,
         second_moment: float = 0.05,
         size: int | None = None,
-        **fixed: int,
+        *,
+        width: int | None = None,
+        hashes: int | None = None,
     ) -> dict[str, int]:
         """The integers of the design that suit n respondents, by the formula of the variance.
 
         ``second_moment`` is sum f^2 of what is expected, 1 / k for k equally frequent values;
         ``size`` the number of answers, if they are listed. Of the reports whose variance is within
         3 % of the least, with as many cohorts as there may be, the shortest is taken; and then as
-        few cohorts as make what they share a tenth of the noise. ``width`` and ``hashes`` may be
-        fixed.
+        few cohorts as make what they share a tenth of the noise. ``width`` and ``hashes`` are
+        taken as they are, if given.
         """
         from deniable.mechanisms.advice import suggested
 
@@ -108,12 +110,11 @@ class CohortMechanism(PublicHashes, Mechanism):
         number = isinstance(second_moment, (int, float)) and not isinstance(second_moment, bool)
         if not number or not 0 < second_moment <= 1:
             raise InvalidArgument("second_moment", second_moment, "a number above 0, at most 1")
-        for name, given in fixed.items():
-            if name not in ("width", "hashes"):
-                raise InvalidArgument("fixed", name, "width or hashes")
-            require_int(name, given, *LIMITS[name])
-        expected = n, float(second_moment)
-        return dict(suggested(cls, check_epsilon(epsilon), *expected, size, **fixed))
+        for name, given in (("width", width), ("hashes", hashes)):
+            if given is not None:
+                require_int(name, given, *LIMITS[name])
+        expected = n, float(second_moment), size
+        return dict(suggested(cls, check_epsilon(epsilon), *expected, width, hashes))
 
     def report(self, value: int, coins: Coins) -> tuple[int, Any]:
         cohort = coins.choice(self.cohorts)
@@ -256,7 +257,7 @@ class CohortMechanism(PublicHashes, Mechanism):
 
     def _line(self, f: Floats, n: int, square: float) -> tuple[Floats, Floats]:
         own, other, same, different = self.moments
-        others = square - f * f
+        others = np.maximum(square - f * f, 0.0)
         shared = n * (same * others + different * ((1 - f) ** 2 - others)) - same * (1 - f)
         a, b = np.asarray(other + shared / self.cohorts), np.full(f.shape, own - other)
         if self.is_open and f.ndim:
