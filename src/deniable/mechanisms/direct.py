@@ -14,15 +14,15 @@ from numpy.typing import NDArray
 
 from deniable.domain import DomainLike
 from deniable.mechanisms.base import Counts, batches, mixture_keep, mixture_ratio
-from deniable.mechanisms.index import IndexMechanism
-from deniable.privacy import Guarantee, exp_below
+from deniable.mechanisms.index import IndexMechanism, KeptBit
+from deniable.privacy import Guarantee
 from deniable.randomness import SCALE, Coins, Keystream
 
 if TYPE_CHECKING:
     from numpy.random import Generator
 
 
-class BRR(IndexMechanism):
+class BRR(KeptBit):
     """Binary randomised response: tell the truth with probability p, else the opposite.
 
     p = e^eps / (e^eps + 1), q = 1 - p; exactly epsilon-LDP; n Var = e^eps / (e^eps - 1)^2.
@@ -32,16 +32,9 @@ class BRR(IndexMechanism):
     paper = "Warner 1965"
     good_for = "a yes/no question: optimal, one bit"
     only_size = 2
-    thresholds = ("keep",)
-    two_valued = True
-    keep: int
 
     def __init__(self, domain: DomainLike, epsilon: float, *, keep: int | None = None) -> None:
         super().__init__(domain, epsilon, keep=keep)
-
-    def _derive(self, name: str) -> int:
-        odds = exp_below(self.epsilon)
-        return int(SCALE * odds / (1 + odds))
 
     def report(self, value: int, coins: Coins) -> int:
         return value if coins.below(self.keep) else 1 - value
@@ -49,15 +42,6 @@ class BRR(IndexMechanism):
     @property
     def coin_words(self) -> int:
         return 1
-
-    @cached_property
-    def guarantee(self) -> Guarantee:
-        odds = Fraction(self.keep, SCALE - self.keep)
-        return Guarantee(max(odds, 1 / odds))
-
-    @property
-    def p(self) -> Fraction:
-        return Fraction(self.keep, SCALE)
 
     @property
     def q(self) -> Fraction:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from fractions import Fraction
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -9,6 +11,8 @@ from numpy.typing import NDArray
 
 from deniable.errors import InvalidArgument
 from deniable.mechanisms.base import Counts, Mechanism
+from deniable.privacy import Guarantee, exp_below
+from deniable.randomness import SCALE
 
 
 class IndexMechanism(Mechanism):
@@ -31,6 +35,27 @@ class IndexMechanism(Mechanism):
         if data.size and (highest := int(data.max())) >= self.cells:
             raise InvalidArgument("reports", highest, f"indices of 0..{self.cells - 1}")
         return histogram(data, self.cells)
+
+
+class KeptBit(IndexMechanism):
+    """A bit of the value is kept with p = keep / 2**64 = e^eps / (e^eps + 1), else flipped."""
+
+    thresholds = ("keep",)
+    two_valued = True
+    keep: int
+
+    def _derive(self, name: str) -> int:
+        odds = exp_below(self.epsilon)
+        return int(SCALE * odds / (1 + odds))
+
+    @cached_property
+    def guarantee(self) -> Guarantee:
+        odds = Fraction(self.keep, SCALE - self.keep)
+        return Guarantee(max(odds, 1 / odds))
+
+    @property
+    def p(self) -> Fraction:
+        return Fraction(self.keep, SCALE)
 
 
 def index_dtype(size: int) -> np.dtype[Any]:

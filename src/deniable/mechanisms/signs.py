@@ -17,15 +17,14 @@ from deniable.domain import DomainLike
 from deniable.errors import InvalidArgument, require_int
 from deniable.mechanisms.base import Counts, batches
 from deniable.mechanisms.hadamard import MAX_BLOCK, public_permutation, walsh_hadamard
-from deniable.mechanisms.index import IndexMechanism
-from deniable.privacy import Guarantee, exp_below
+from deniable.mechanisms.index import KeptBit
 from deniable.randomness import SCALE, Coins, Keystream
 
 #: How many times more rows than needed SHist may have: each costs memory on the device.
 MORE = 64
 
 
-class SignMechanism(IndexMechanism):
+class SignMechanism(KeptBit):
     """Each value owns a column c of the Walsh-Hadamard matrix H[j, c] = (-1)^|j & c|.
 
     The report is a row j, drawn uniformly, and the sign H[j, c] as a bit (1 for -1), kept with
@@ -37,10 +36,6 @@ class SignMechanism(IndexMechanism):
     As 2 j + bit has an even number of ones in common with 2 c + 1 if the report supports v, this is
     a Hadamard response with one block of twice as many rows, of which values own odd ones only.
     """
-
-    thresholds = ("keep",)
-    two_valued = True
-    keep: int
 
     @property
     @abstractmethod
@@ -55,10 +50,6 @@ class SignMechanism(IndexMechanism):
     def cells(self) -> int:
         return 2 * self.rows
 
-    def _derive(self, name: str) -> int:
-        odds = exp_below(self.epsilon)
-        return int(SCALE * odds / (1 + odds))
-
     def report(self, value: int, coins: Coins) -> int:
         row = coins.choice(self.rows)
         odd = (row & int(self.columns(value))).bit_count() & 1
@@ -67,15 +58,6 @@ class SignMechanism(IndexMechanism):
     @property
     def coin_words(self) -> int:
         return 2
-
-    @cached_property
-    def guarantee(self) -> Guarantee:
-        odds = Fraction(self.keep, SCALE - self.keep)
-        return Guarantee(max(odds, 1 / odds))
-
-    @property
-    def p(self) -> Fraction:
-        return Fraction(self.keep, SCALE)
 
     @property
     def q(self) -> Fraction:
