@@ -247,9 +247,10 @@ class CohortMechanism(PublicHashes, Mechanism):
     ) -> tuple[Floats, Floats]:
         """`variance_line` with F estimated from the cells; outside as cohorts differ about it."""
         f = np.clip(self.unbiased(counts, n) if unbiased is None else unbiased, 0.0, 1.0)
-        # F may come out too small, but not smaller than what is clearly there.
+        # F may come out too small, but not smaller than what is clearly more than noise.
         listed = f[: self.codes.size]
-        clear = listed[listed > 4 * np.sqrt(self.moments[1] / n)]
+        deviations = 2 + math.sqrt(2 * math.log(listed.size))
+        clear = listed[listed > deviations * math.sqrt(self.moments[1] / n)]
         a, b = self._line(f, n, max(second_moment(self, counts), float(clear @ clear)))
         if self.is_open:
             a[-1] = max(a[-1], n * self._outside_variance(counts))
