@@ -148,7 +148,8 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--seed", type=int, default=1, help="of the invented answers")
     given = parser.parse_args()
     if not given.data.exists():
-        sys.exit(f"words: no file {given.data}; it is the parquet copy of the counts named above")
+        wanted = "a Parquet file with the columns word and count, such as FrequencyWords' en_50k"
+        sys.exit(f"words: no file {given.data}; give {wanted} (--data, or make words WORDS=FILE)")
     return given
 
 
