@@ -375,6 +375,19 @@ def test_collisions_never_take_more_variance_away_than_there_is():
         assert e.frequencies[0] == pytest.approx(0.8, abs=0.1)
 
 
+def test_the_default_sees_a_frequent_value_among_noisier_ones():
+    """Its own collisions are few, those of the others many: errors as the formula says, or less."""
+    counts, errors = np.array([18_000, 1_000, 500, 500]), []
+    values = np.repeat(np.arange(4), counts)
+    for seed in range(30):
+        m = dn.RAPPOR(4, 6.0, cohorts=64, width=32, hashes=2, seed=seed)
+        e = m.tally(m.privatize(values, np.random.default_rng(seed))).estimate()
+        errors.append(e.frequencies[0] - 0.9)
+    predicted = m.variance(20_000, counts / 20_000)[0]
+    # Null hypothesis: no worse than unbiased; a chi-square with 30 degrees exceeds 2.9 times so.
+    assert np.mean(np.square(errors)) < 2.9 * predicted
+
+
 def test_cohorts_suit_a_width_that_the_caller_fixed():
     """What they share is about a tenth of the noise for n = 20,000 and sum f^2 = 0.05."""
     for family, width in ((dn.CMS, 4), (dn.CMS, 16), (dn.HCMS, 2), (dn.ORR, 4)):

@@ -180,20 +180,30 @@ def _distinct(
 
 
 def _nodes(y: Floats, variances: Floats, a: Floats, b: Floats) -> Floats:
-    """0 and 1/k, geometric steps below the noise, and a lattice near the estimates.
+    """0 and 1/k, geometric steps below the noise, and lattices near the estimates.
 
-    Its steps have equal length in s(f), the integral of df / sd(f); a lattice of one standard
-    deviation already integrates a normal likelihood to nine digits.
+    Estimates whose noise differs much need lattices of several steps, each half of the last.
     """
-    k, level, slope = y.size, float(a.max()), float(np.median(b))
+    k, slope = y.size, float(np.median(b))
     top = min(1.0, max(float((y + REACH * np.sqrt(variances)).max()), 8 / k))
     fine = np.geomspace(0.02 / k, top, 2 + int(np.log(50 * k * top) / np.log(1.15)))
+    highest = float(a.max()) + _SMALLEST
+    lowest = max(float(a.min()), 1e-6 * highest)
+    levels = highest / 4.0 ** np.arange(1 + int(np.log(highest / lowest) / np.log(4)))
+    even = [_lattice(y, top, float(level), slope) for level in levels]
+    noise = float(np.sqrt(np.median(variances)))
+    return np.unique(np.concatenate([[0.0, 1 / k, top], fine[fine <= 2 * noise], *even]))
+
+
+def _lattice(y: Floats, top: float, level: float, slope: float) -> Floats:
+    """Steps of equal length in s(f), the integral of df / sd(f), around each estimate.
+
+    A lattice of one standard deviation already integrates a normal likelihood to nine digits.
+    """
     f = np.linspace(0.0, top, 1 << 12)
     density = 1 / np.sqrt(np.maximum(level + slope * f, 0.02 * level + _SMALLEST))
     length = np.concatenate([[0.0], np.cumsum((density[1:] + density[:-1]) / 2) * f[1]])
     places = np.unique(np.rint(NODES * np.interp(np.clip(y, 0.0, top), f, length)))
     reach = np.arange(-NODES * REACH, NODES * REACH + 1)
     lattice = np.unique(places[:, None] + reach)
-    even = np.interp(lattice / NODES, length, f)
-    noise = float(np.sqrt(np.median(variances)))
-    return np.unique(np.concatenate([[0.0, 1 / k, top], fine[fine <= 2 * noise], even]))
+    return np.interp(lattice / NODES, length, f)
