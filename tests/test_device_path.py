@@ -20,7 +20,12 @@ PATH = [
 ]
 #: Works on reports that were made long ago, in floating point.
 DECODING = SOURCE / "kernels" / "likelihood.py"
-DEVICE_METHODS = {"report", "fill", "pack_bits", "_one_by_one", "below", "choice", "pick"}
+DEVICE_METHODS = {
+    *("report", "fill", "pack_bits", "_one_by_one", "below", "choice", "pick"),
+    *("randomised", "fill_rows", "permanent_row", "instant", "_randomised", "_fill_inner"),
+    *("cells_of", "_code", "codes", "keys", "columns", "mixed", "mixed_all", "permuted"),
+    "clamped_laplace",
+}
 PRIVATISING = {
     "cohorts": ("cohort_cells",),
     "bits": (

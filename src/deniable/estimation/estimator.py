@@ -62,8 +62,6 @@ def combine(
     level = check_confidence(confidence)
     _check_choices(errors, population)
     require_type("simultaneous", simultaneous, bool)
-    if not isinstance(parts, Sequence):
-        raise InvalidArgument("parts", parts, "a list of tallies or reports")
     evidence = Evidence.of(_asked(parts, candidates))
     _check_open(evidence, errors)
     decoded = decode(evidence, name, options)
@@ -90,6 +88,8 @@ def _asked(
     parts: Sequence[Tally | Reports], candidates: Iterable[str] | None
 ) -> Sequence[Tally | Reports]:
     """The parts, about the candidates where the answers were any text."""
+    if not isinstance(parts, Sequence):
+        raise InvalidArgument("parts", parts, "a list of tallies or reports")
     if candidates is not None:
         listed: Any = Candidates.of(candidates)
         return [part.among(listed) for part in parts]
