@@ -82,7 +82,7 @@ def _ibu(
         raise InvalidArgument("options", sorted(chosen), allowed)
     without = [part.tally.mechanism for part in evidence.parts if part.supports is None]
     if without and len(supports) == 1 and without[0].two_valued:
-        # Several blocks of HR have no single q, but its counts are all of the reports.
+        # Without a single q (blocks of HR, an outside) the supports themselves have a likelihood.
         return _likelihood(evidence)
     if without:
         names = " and ".join(sorted({type(m).__name__ for m in without}))

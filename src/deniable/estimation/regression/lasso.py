@@ -33,7 +33,6 @@ Floats = NDArray[np.float64]
 SCREENED = 2000
 #: Beyond FEW, only those CLEAR deviations above 0; to be significant among as many takes over 3.7.
 FEW, CLEAR = 500, 2.5
-SIGNIFICANCE = 0.05
 #: Cohorts with reports; in fewer, a collision in all of them is too likely.
 FEWEST = 16
 #: Rounds in which noise and penalty find each other, and when they have.
@@ -42,9 +41,7 @@ ROUNDS, SETTLED = 20, 0.005
 RIDGE = 1e-9
 
 
-def lasso(
-    evidence: Evidence, significance: float = SIGNIFICANCE, penalty: float | None = None
-) -> Decoded:
+def lasso(evidence: Evidence, significance: float, penalty: float | None) -> Decoded:
     """Frequencies of the candidates that are significant; 0 for the others.
 
     ``significance`` bounds the probability that any candidate is reported that nobody answered.
