@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 import deniable as dn
+from deniable import conformance as laws
 from deniable.conformance import two_sided
 from deniable.domain import OUTSIDE, Candidates, text_codes
 from deniable.errors import InvalidArgument
@@ -133,6 +134,22 @@ def test_bloom_filters_without_a_common_bit_reach_the_bound():
         worst, less = (exact_channel(m.report, pair).ratio for pair in (apart, near))
         assert m.guarantee.ratio * (1 - Fraction(1, 10**9)) < worst <= m.guarantee.ratio
         assert less < worst
+
+
+class TwoHashes(dn.RAPPOR):
+    """As published: every law's member has Bloom filters of two hash functions."""
+
+    hashes_to_try = (2,)
+    small_design = {"cohorts": 2, "width": 4, "hashes": 2, "seed": 3}
+
+
+@pytest.mark.parametrize(
+    "law", [laws.fixed_coins, laws.exact_moments, laws.bulk_channel, laws.simulated_errors],
+    ids=lambda law: law.__name__,
+)  # fmt: skip
+def test_bloom_filters_obey_the_laws_of_the_channel(law):
+    assert all(m.hashes == 2 for m in (*laws.small(TwoHashes), *laws.large(TwoHashes)))
+    law(TwoHashes)
 
 
 def test_rappor_with_googles_settings():
