@@ -22,7 +22,9 @@ PATH = [
 DECODING = SOURCE / "kernels" / "likelihood.py"
 DEVICE_METHODS = {
     *("report", "fill", "pack_bits", "_one_by_one", "below", "choice", "pick"),
-    *("randomised", "fill_rows", "permanent_row", "instant", "_randomised", "_fill_inner"),
+    *("randomised", "fill_rows", "_randomised", "_fill_inner", "fill_hashed", "ask", "flip"),
+    *("begin", "key", "memoise", "instant", "permanent_row", "reported_row", "_step", "_steps"),
+    *("begin_all", "keys_of", "memoise_all", "instant_all", "_asked_rows", "_yes_rows"),
     *("cells_of", "_code", "codes", "keys", "columns", "mixed", "mixed_all", "permuted"),
     "clamped_laplace",
 }

@@ -22,6 +22,13 @@ if TYPE_CHECKING:
     from deniable.mechanisms import HCMS as HCMS
     from deniable.mechanisms import HR as HR
     from deniable.mechanisms import HRR as HRR
+    from deniable.mechanisms import LBLH as LBLH
+    from deniable.mechanisms import LGRR as LGRR
+    from deniable.mechanisms import LOLH as LOLH
+    from deniable.mechanisms import LOSUE as LOSUE
+    from deniable.mechanisms import LOUE as LOUE
+    from deniable.mechanisms import LSOUE as LSOUE
+    from deniable.mechanisms import LSUE as LSUE
     from deniable.mechanisms import OLH as OLH
     from deniable.mechanisms import ORAPPOR as ORAPPOR
     from deniable.mechanisms import ORR as ORR
@@ -33,6 +40,8 @@ if TYPE_CHECKING:
     from deniable.mechanisms import THE as THE
     from deniable.mechanisms import UE as UE
     from deniable.mechanisms import BasicRAPPOR as BasicRAPPOR
+    from deniable.mechanisms import DBitFlip as DBitFlip
+    from deniable.mechanisms import DBitFlipPM as DBitFlipPM
     from deniable.mechanisms import Mechanism as Mechanism
     from deniable.mechanisms import SHist as SHist
     from deniable.mechanisms import from_spec as from_spec
@@ -56,8 +65,9 @@ _HOMES = {
     "combine": "estimation",
 }
 _MECHANISMS = (
-    "BLH", "BRR", "CMS", "GRR", "HCMS", "HR", "HRR", "OLH", "ORAPPOR", "ORR", "OUE", "RAPPOR",
-    "SHE", "SS", "SUE", "THE", "UE", "BasicRAPPOR", "Mechanism", "SHist",
+    "BLH", "BRR", "CMS", "GRR", "HCMS", "HR", "HRR", "LBLH", "LGRR", "LOLH", "LOSUE", "LOUE",
+    "LSOUE", "LSUE", "OLH", "ORAPPOR", "ORR", "OUE", "RAPPOR", "SHE", "SS", "SUE", "THE", "UE",
+    "BasicRAPPOR", "DBitFlip", "DBitFlipPM", "Mechanism", "SHist",
 )  # fmt: skip
 _HOMES |= dict.fromkeys(_MECHANISMS, "mechanisms")
 

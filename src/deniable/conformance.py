@@ -17,6 +17,7 @@ import json
 import pickle
 from collections.abc import Callable, Iterator
 from fractions import Fraction
+from functools import partial
 from itertools import pairwise
 from typing import Any
 
@@ -32,11 +33,14 @@ from deniable.estimation.methods import Method, methods_for
 from deniable.estimation.mle.likelihood import loglikelihood, maximise
 from deniable.mechanisms import Mechanism, from_spec
 from deniable.mechanisms.base import CHUNK
-from deniable.privacy import Channel, exp_below
+from deniable.mechanisms.memoised import Memoised
+from deniable.privacy import Channel, exact_channel, exp_below
+from deniable.privacy.guarantee import log_above
 from deniable.randomness import (
     SCALE,
     WORD_BYTES,
     ByteCoins,
+    Coins,
     Keystream,
     choice_weight,
 )
@@ -99,7 +103,7 @@ def check(broken: Any, law: str, mechanism: Any, found: str) -> None:
 def exact_epsilon(family: Family) -> None:
     """The channel of the shipped code keeps the declared ratio, which keeps epsilon, tightly."""
     for m in small(family):
-        channel, declared, allowed = m.channel(), m.guarantee.ratio, exp_below(m.epsilon)
+        channel, declared, allowed = m.channel(), m.once.ratio, exp_below(m.epsilon_1)
         check(
             any(sum(row) != 1 for row in channel.matrix), "exact_epsilon", m, "rows do not sum to 1"
         )
@@ -111,10 +115,53 @@ def exact_epsilon(family: Family) -> None:
         )
         real = channel.ratio or Fraction(0)
         check(real > declared, "exact_epsilon", m, f"ratio {float(real)} > {float(declared)}")
-        check(declared > allowed, "exact_epsilon", m, f"{float(declared)} > e^{m.epsilon}")
+        check(declared > allowed, "exact_epsilon", m, f"{float(declared)} > e^{m.epsilon_1}")
         unused = float(1 - declared / allowed) if m.spends_all else 0.0
         loose = float(1 - real / declared), unused
         check(max(loose) > SLACK, "exact_epsilon", m, f"the thresholds waste budget: {loose}")
+
+
+def exact_memory(family: Family) -> None:
+    """If a device remembers: t reports from one draw cost exactly what the guarantee says.
+
+    The draw itself costs what all reports together do, and each step draws the declared words.
+    """
+    for m in small(family):
+        if not isinstance(m, Memoised) or m.domain.size > 3:
+            continue
+        _fixed_steps(m)
+        stated = m.permanent_guarantee
+        kept = exact_channel(partial(_remembered, m, 0), range(m.domain.size)).ratio
+        check(kept != stated.ratio, "exact_memory", m, f"kept {kept}, stated {stated.ratio}")
+        for reports in (1, 2):
+            found = exact_channel(partial(_remembered, m, reports), range(m.domain.size)).ratio
+            check(found is None, "exact_memory", m, "reports rule a value out: infinite epsilon")
+            real, claimed = log_above(found or Fraction(1)), stated.after(reports=reports)
+            text = f"{reports} reports cost {real}, stated {claimed}"
+            check(not real <= claimed <= real + SLACK, "exact_memory", m, text)
+
+
+def _remembered(m: Memoised, reports: int, value: int, coins: Coins) -> Any:
+    """What an observer learns from some reports made from one draw; for 0 reports, the draw."""
+    begun = m.begin(coins)
+    kept = m.memoise(begun, m.key(begun, value), coins)
+    return (
+        (begun, kept)
+        if not reports
+        else tuple(m.instant(begun, kept, coins) for _ in range(reports))
+    )
+
+
+def _fixed_steps(m: Memoised) -> None:
+    stream = Keystream(bytes(32))
+    begin, memoise, instant = (
+        ByteCoins(stream.bytes(words * WORD_BYTES))
+        for words in (m.begin_words, m.memoise_words, m.instant_words)
+    )
+    begun = m.begin(begin)
+    m.instant(begun, m.memoise(begun, m.key(begun, 0), memoise), instant)
+    for coins in (begin, memoise, instant):
+        coins.finish()
 
 
 def fixed_coins(family: Family) -> None:
@@ -184,11 +231,11 @@ def _differ(a: NDArray[Any], b: NDArray[Any]) -> bool:
 
 
 def two_likelihoods(family: Family) -> None:
-    """If a family says so: a report is `guarantee.ratio` times as likely under what it supports."""
+    """If a family says so: a report is `once.ratio` times as likely under what it supports."""
     for m in small(family):
         if not m.two_valued:
             continue
-        channel, rho = m.channel(), float(m.guarantee.ratio)
+        channel, rho = m.channel(), float(m.once.ratio)
         law = np.array(channel.matrix, dtype=np.float64).T
         low, high = law.min(axis=1), law.max(axis=1)
         ratios = high / low
@@ -378,8 +425,9 @@ def value_semantics(family: Family) -> None:
         different = family(m.domain, m.epsilon + 1)
         check(different == m, "value_semantics", m, "another epsilon compares equal")
         refused("value_semantics", m, AttributeError, setattr, m, "epsilon", 9.0)
-        lying = {**m.to_spec(), "epsilon": m.epsilon / 2}
-        refused("value_semantics", m, InvalidArgument, from_spec, lying)
+        for name in m.budgets:
+            lying = {**m.to_spec(), name: getattr(m, name) / 2}
+            refused("value_semantics", m, InvalidArgument, from_spec, lying)
 
 
 def _registered(m: Mechanism) -> bool:
@@ -500,6 +548,7 @@ def _same(a: NDArray[Any], b: NDArray[Any]) -> bool:
 
 LAWS: tuple[Law, ...] = (
     exact_epsilon,
+    exact_memory,
     fixed_coins,
     exact_coins,
     exact_moments,

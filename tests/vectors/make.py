@@ -48,6 +48,17 @@ MECHANISMS = [
     dn.ORAPPOR(dn.Text(), 2.0, cohorts=64, width=40, hashes=3),
     dn.RAPPOR(dn.Text(), 2.0, cohorts=64, width=16, hashes=2),
     dn.RAPPOR(dn.Text(), f=0.5, p=0.75, q=0.5, cohorts=64, width=16, hashes=2),
+    dn.LGRR(10, 2.0, 1.0),
+    dn.LGRR(10, 2.0, 1.0, calibration="paper"),
+    dn.LSUE(13, 2.0, 1.0),
+    dn.LOUE(13, 2.0, 1.0),
+    dn.LSOUE(13, 2.0, 1.0),
+    dn.LOSUE(["car", "train", "other"], 4.0, 1.5),
+    dn.LBLH(50, 1.0),
+    dn.LOLH(50, 4.0, 2.0),
+    dn.DBitFlip(20, 1.0),
+    dn.DBitFlip(20, 1.0, w=1),
+    dn.DBitFlipPM(13, 2.0, w=13),
 ]
 TEXTS = ("", "https://example.org/", "Z\u00fcrich \U0001f600")
 

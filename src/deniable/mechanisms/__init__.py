@@ -11,6 +11,9 @@ from typing import Any
 from deniable.domain import Domain, DomainLike
 from deniable.errors import InvalidArgument
 from deniable.mechanisms.base import SPEC_VERSION, Mechanism
+from deniable.mechanisms.bit_chains import LOSUE, LOUE, LSOUE, LSUE
+from deniable.mechanisms.bitflip import DBitFlip, DBitFlipPM
+from deniable.mechanisms.chains import LBLH, LGRR, LOLH
 from deniable.mechanisms.direct import BRR, GRR
 from deniable.mechanisms.hadamard import HR
 from deniable.mechanisms.hashing import BLH, OLH
@@ -23,8 +26,9 @@ from deniable.mechanisms.subset import SS
 from deniable.mechanisms.unary import OUE, SUE, UE
 
 __all__ = [
-    "BLH", "BRR", "CMS", "GRR", "HCMS", "HR", "HRR", "OLH", "ORAPPOR", "ORR", "OUE", "RAPPOR",
-    "SHE", "SS", "SUE", "THE", "UE", "BasicRAPPOR", "Mechanism", "SHist",
+    "BLH", "BRR", "CMS", "GRR", "HCMS", "HR", "HRR", "LBLH", "LGRR", "LOLH", "LOSUE", "LOUE",
+    "LSOUE", "LSUE", "OLH", "ORAPPOR", "ORR", "OUE", "RAPPOR", "SHE", "SS", "SUE", "THE", "UE",
+    "BasicRAPPOR", "DBitFlip", "DBitFlipPM", "Mechanism", "SHist",
     "from_spec", "mechanism", "mechanisms", "register",
 ]  # fmt: skip
 
@@ -43,7 +47,7 @@ def register(family: type[Mechanism]) -> type[Mechanism]:
 
 for _family in (
     BRR, GRR, SUE, OUE, UE, THE, SHE, SS, BLH, OLH, HR, HRR, SHist, BasicRAPPOR, CMS, HCMS,
-    ORR, ORAPPOR, RAPPOR,
+    ORR, ORAPPOR, RAPPOR, DBitFlip, LGRR, LSUE, LOUE, LSOUE, LOSUE, LBLH, LOLH, DBitFlipPM,
 ):  # fmt: skip
     register(_family)
 
@@ -68,19 +72,21 @@ def mechanism(name: str, domain: DomainLike, epsilon: float, **integers: Any) ->
 
 def from_spec(spec: Any) -> Mechanism:
     """The mechanism that `Mechanism.to_spec` described; refuses one that breaks its own epsilon."""
-    keys = {"deniable", "mechanism", "domain", "epsilon", "design", "thresholds"}
+    family = find(spec.get("mechanism")) if isinstance(spec, Mapping) else Mechanism
+    keys = {"deniable", "mechanism", "domain", *family.budgets, "design", "thresholds"}
     if not isinstance(spec, Mapping) or set(spec) != keys:
         raise InvalidArgument("spec", spec, f"an object with the keys {sorted(keys)}")
     if type(spec["deniable"]) is not int or spec["deniable"] != SPEC_VERSION:
         raise InvalidArgument("deniable", spec["deniable"], f"the spec version {SPEC_VERSION}")
-    if type(spec["epsilon"]) not in (int, float):
-        raise InvalidArgument("epsilon", spec["epsilon"], "a number")
-    family = find(spec["mechanism"])
+    for name in family.budgets:
+        if type(spec[name]) not in (int, float):
+            raise InvalidArgument(name, spec[name], "a number")
     integers = {
         **_integers(spec, "design", family.design, int),
         **_integers(spec, "thresholds", family.thresholds, str),
     }
-    return family(Domain.from_spec(spec["domain"]), spec["epsilon"], **integers)
+    budgets = (spec[name] for name in family.budgets)
+    return family(Domain.from_spec(spec["domain"]), *budgets, **integers)
 
 
 def _integers(

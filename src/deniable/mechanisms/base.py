@@ -60,13 +60,15 @@ class Mechanism(ABC):
     #: One line each for the table of mechanisms.
     paper: ClassVar[str]
     good_for: ClassVar[str]
+    #: The targets of epsilon, as the constructor takes them after the domain.
+    budgets: ClassVar[tuple[str, ...]] = ("epsilon",)
     #: Integers that choose the shape of the channel, and those that are probabilities out of 2**64.
     design: ClassVar[tuple[str, ...]] = ()
     thresholds: ClassVar[tuple[str, ...]] = ()
     #: The only number of answers that the family allows, if there is one.
     only_size: ClassVar[int | None] = None
-    #: Whether a report is `guarantee.ratio` times as likely under each value that it supports as
-    #: under each other: then the exact likelihood of reports is known.
+    #: Whether a report is `once.ratio` times as likely under each value that it supports as under
+    #: each other: then the exact likelihood of reports is known.
     two_valued: ClassVar[bool] = False
     #: Whether the channel uses all of epsilon; where not, `guarantee` says what it uses.
     spends_all: ClassVar[bool] = True
@@ -142,6 +144,16 @@ class Mechanism(ABC):
         """What the integer channel promises."""
 
     @property
+    def once(self) -> Guarantee:
+        """What one report costs; less than `guarantee` where that is about many."""
+        return self.guarantee
+
+    @property
+    def epsilon_1(self) -> float:
+        """The target for one report."""
+        return self.epsilon
+
+    @property
     @abstractmethod
     def p(self) -> Fraction:
         """The probability that a report supports its own value, p*."""
@@ -191,10 +203,14 @@ class Mechanism(ABC):
 
         For supports with p and q: A = q (1 - q) / (p - q)^2 and B = (1 - p - q) / (p - q).
         """
-        p, q = self.p, self.q
-        a = float(q * (1 - q) / (p - q) ** 2)
-        b = float((1 - p - q) / (p - q))
-        return np.full(f.shape, a), np.full(f.shape, b)
+        return support_line(self.p, self.q, f)
+
+    def repeated_line(self, f: Floats) -> tuple[Floats, Floats]:
+        """(A, B) with n Cov = A_v + B_v f_v for the unbiased frequencies of two rounds.
+
+        In both the same n people give the same answers. Zero where every report has fresh coins.
+        """
+        return np.zeros(f.shape), np.zeros(f.shape)
 
     def estimated_line(
         self, counts: Counts, n: int, unbiased: Floats | None = None
@@ -339,15 +355,15 @@ class Mechanism(ABC):
             "deniable": SPEC_VERSION,
             "mechanism": self.name,
             "domain": self.domain.to_spec(),
-            "epsilon": self.epsilon,
+            **{name: getattr(self, name) for name in self.budgets},
             "design": {name: getattr(self, name) for name in self.design},
             "thresholds": {name: str(getattr(self, name)) for name in self.thresholds},
         }
 
     @cached_property
     def _key(self) -> tuple[Any, ...]:
-        integers = (getattr(self, name) for name in (*self.design, *self.thresholds))
-        return (type(self), self.domain, self.epsilon, *integers)
+        numbers = (*self.budgets, *self.design, *self.thresholds)
+        return (type(self), self.domain, *(getattr(self, name) for name in numbers))
 
     def __setattr__(self, name: str, value: Any) -> None:
         raise AttributeError(f"a mechanism cannot be changed: {name!r} is fixed")
@@ -364,11 +380,12 @@ class Mechanism(ABC):
     def __str__(self) -> str:
         free = isinstance(self.domain, (Text, Candidates))
         answers = str(self.domain) if free else f"k = {self.domain.size}"
-        return f"{type(self).__name__}, {answers}, epsilon = {self.epsilon:g}"
+        epsilons = "".join(f", {name} = {getattr(self, name):g}" for name in self.budgets)
+        return f"{type(self).__name__}, {answers}{epsilons}"
 
     def __repr__(self) -> str:
-        integers = "".join(f", {name}={getattr(self, name)}" for name in self.design)
-        return f"{type(self).__name__}({self.domain!r}, epsilon={self.epsilon}{integers})"
+        numbers = "".join(f", {name}={getattr(self, name)}" for name in self.budgets + self.design)
+        return f"{type(self).__name__}({self.domain!r}{numbers})"
 
 
 def _column(values: Sequence[Any], dtype: np.dtype[Any]) -> NDArray[Any]:
@@ -391,19 +408,31 @@ def as_floats(name: str, values: ArrayLike) -> Floats:
         raise InvalidArgument(name, values, "a number or numbers") from None
 
 
+def support_line(p: Fraction, q: Fraction, f: Floats) -> tuple[Floats, Floats]:
+    """`Mechanism.variance_line` of supports with probabilities p and q."""
+    a = float(q * (1 - q) / (p - q) ** 2)
+    b = float((1 - p - q) / (p - q))
+    return np.full(f.shape, a), np.full(f.shape, b)
+
+
 def mixture_keep(epsilon: float, outcomes: int, favoured: Fraction = Fraction(1)) -> int:
     """The largest threshold T for "favoured outcomes with T / 2**64, else any of all outcomes".
 
     Outcomes drawn by `Coins.choice` weigh at least floor(2**64 / outcomes) =: w, so the likelihood
     ratio is at most 1 + T 2**64 / ((2**64 - T) favoured w), which must not exceed e**epsilon.
     """
-    odds = (exp_below(epsilon) - 1) * favoured * (SCALE // outcomes) / SCALE
-    return int(SCALE * odds / (1 + odds))
+    return int(SCALE * mixture_share(exp_below(epsilon), outcomes, favoured))
 
 
-def mixture_ratio(keep: int, outcomes: int, favoured: Fraction = Fraction(1)) -> Fraction:
-    """The likelihood ratio of the channel that `mixture_keep` describes."""
-    return 1 + Fraction(keep * SCALE, (SCALE - keep) * (SCALE // outcomes)) / favoured
+def mixture_share(ratio: Fraction, outcomes: int, favoured: Fraction = Fraction(1)) -> Fraction:
+    """T / 2**64 for a likelihood ratio, before it is rounded."""
+    odds = (ratio - 1) * favoured * (SCALE // outcomes) / SCALE
+    return odds / (1 + odds)
+
+
+def mixture_ratio(share: Fraction, outcomes: int, favoured: Fraction = Fraction(1)) -> Fraction:
+    """The likelihood ratio of the channel with this share."""
+    return 1 + share / (1 - share) * SCALE / (SCALE // outcomes) / favoured
 
 
 def batches(

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from fractions import Fraction
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -69,7 +69,7 @@ class GRR(IndexMechanism):
     name = "grr"
     paper = "Kairouz et al. 2016"
     good_for = "few values (k < 3 e^eps + 2): the smallest report"
-    thresholds = ("keep",)
+    thresholds: ClassVar[tuple[str, ...]] = ("keep",)
     two_valued = True
     keep: int
 
@@ -89,20 +89,25 @@ class GRR(IndexMechanism):
 
     @cached_property
     def guarantee(self) -> Guarantee:
-        return Guarantee(mixture_ratio(self.keep, self.domain.size))
+        return Guarantee(mixture_ratio(self.share, self.domain.size))
+
+    @property
+    def share(self) -> Fraction:
+        """t, the probability of keeping the value on purpose."""
+        return Fraction(self.keep, SCALE)
 
     @property
     def p(self) -> Fraction:
-        return Fraction(self.keep, SCALE) + self.q
+        return self.share + self.q
 
     @property
     def q(self) -> Fraction:
-        return Fraction(SCALE - self.keep, SCALE * self.domain.size)
+        return (1 - self.share) / self.domain.size
 
     def _simulate(self, histogram: Counts, rng: Generator) -> Counts:
         """Each group keeps Bin(h_v, t) of its answers; the rest falls anywhere."""
         k = self.domain.size
-        kept = rng.binomial(histogram, self.keep / SCALE)
+        kept = rng.binomial(histogram, float(self.share))
         drawn = int(histogram.sum() - kept.sum())
         return kept + rng.multinomial(drawn, np.full(k, 1 / k))
 

@@ -103,7 +103,7 @@ class HR(IndexMechanism):
 
     @cached_property
     def guarantee(self) -> Guarantee:
-        return Guarantee(mixture_ratio(self.keep, self.blocks, _HALF))
+        return Guarantee(mixture_ratio(Fraction(self.keep, SCALE), self.blocks, _HALF))
 
     @property
     def p(self) -> Fraction:

@@ -9,12 +9,12 @@ from __future__ import annotations
 
 from fractions import Fraction
 from functools import cached_property
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from deniable.domain import DomainLike
+from deniable.domain import Domain, DomainLike
 from deniable.errors import InvalidArgument, require_int
 from deniable.mechanisms.base import Counts, Mechanism, batches, mixture_keep, mixture_ratio
 from deniable.mechanisms.index import index_bits, index_dtype
@@ -37,7 +37,7 @@ class LocalHashing(Mechanism):
     """
 
     design = ("g", "modulus")
-    thresholds = ("keep",)
+    thresholds: ClassVar[tuple[str, ...]] = ("keep",)
     small_design = {"modulus": 5}
     two_valued = True
     g: int
@@ -53,20 +53,23 @@ class LocalHashing(Mechanism):
         modulus: int | None = None,
         keep: int | None = None,
     ) -> None:
-        modulus = (
-            MERSENNE_31 if modulus is None else require_int("modulus", modulus, 2, MERSENNE_31)
-        )
-        if g is not None:
-            require_int("g", g, 2, min(modulus, MAX_CELLS))
-        super().__init__(domain, epsilon, modulus=modulus, g=g, keep=keep)
-        if self.domain.size > self.modulus or not _is_prime(self.modulus):
-            raise InvalidArgument("modulus", modulus, f"a prime of at least {self.domain.size}")
+        design = check_hash(Domain.of(domain).size, g, modulus)
+        super().__init__(domain, epsilon, **design, keep=keep)
 
     def report(self, value: int, coins: Coins) -> tuple[int, int, int, int]:
-        a, b, c = (coins.choice(self.modulus) for _ in range(3))
-        own = (((a * value + b) * value + c) % self.modulus) * self.g // self.modulus
+        hashed = self.begin(coins)
+        own = self.key(hashed, value)
         drawn = coins.choice(self.g)
-        return a, b, c, own if coins.below(self.keep) else drawn
+        return *hashed, own if coins.below(self.keep) else drawn
+
+    def begin(self, coins: Coins) -> tuple[int, int, int]:
+        """The coefficients of a hash function."""
+        return coins.choice(self.modulus), coins.choice(self.modulus), coins.choice(self.modulus)
+
+    def key(self, begun: tuple[int, int, int], value: int) -> int:
+        """The cell of the value."""
+        a, b, c = begun
+        return (((a * value + b) * value + c) % self.modulus) * self.g // self.modulus
 
     @property
     def coin_words(self) -> int:
@@ -82,18 +85,26 @@ class LocalHashing(Mechanism):
 
     @cached_property
     def guarantee(self) -> Guarantee:
-        return Guarantee(mixture_ratio(self.keep, self.g))
+        return Guarantee(mixture_ratio(self.share, self.g))
+
+    @property
+    def share(self) -> Fraction:
+        """t, the probability of keeping the cell on purpose."""
+        return Fraction(self.keep, SCALE)
 
     @property
     def p(self) -> Fraction:
-        keep = Fraction(self.keep, SCALE)
-        return keep + (1 - keep) / self.g
+        return self.share + (1 - self.share) / self.g
+
+    @property
+    def q(self) -> Fraction:
+        return self.share * self.collide + (1 - self.share) / self.g
 
     @cached_property
-    def q(self) -> Fraction:
-        keep = Fraction(self.keep, SCALE)
+    def collide(self) -> Fraction:
+        """C, the probability that two values share a cell."""
         sizes = np.diff(self._firsts.astype(object))
-        return keep * Fraction(sum(m * m for m in sizes), self.modulus**2) + (1 - keep) / self.g
+        return Fraction(sum(m * m for m in sizes), self.modulus**2)
 
     @cached_property
     def _firsts(self) -> NDArray[np.uint32]:
@@ -102,10 +113,16 @@ class LocalHashing(Mechanism):
         return np.array(firsts, dtype=np.uint32)
 
     def fill(self, values: NDArray[np.uint32], out: NDArray[Any], keystream: Keystream) -> None:
+        self.fill_hashed(values, out, self.keep, keystream)
+
+    def fill_hashed(
+        self, values: NDArray[Any], out: NDArray[Any], keep: int, keystream: Keystream
+    ) -> None:
+        """Write hash functions and cells, each kept with keep / 2**64."""
         from deniable.kernels.hashing import hashed_reports
 
-        integers = (np.uint64(self.modulus), np.uint64(self.g), np.uint64(self.keep))
-        for some, target, words in batches(values, out, keystream, self.coin_words):
+        integers = (np.uint64(self.modulus), np.uint64(self.g), np.uint64(keep))
+        for some, target, words in batches(values, out, keystream, 5):
             hashed_reports(target, some, words, *integers)
 
     def count(self, data: NDArray[Any]) -> Counts:
@@ -171,6 +188,14 @@ class OLH(LocalHashing):
         if name == "g":
             return min(self.suggest_g(self.domain.size, self.epsilon), self.modulus)
         return mixture_keep(self.epsilon, self.g)
+
+
+def check_hash(size: int, g: Any, modulus: Any, most: int = MAX_CELLS) -> dict[str, int | None]:
+    """The design of hash functions that tell ``size`` values apart; g follows from epsilon."""
+    p = MERSENNE_31 if modulus is None else require_int("modulus", modulus, 2, MERSENNE_31)
+    if size > p or not _is_prime(p):
+        raise InvalidArgument("modulus", modulus, f"a prime of at least {size}")
+    return {"modulus": p, "g": g if g is None else require_int("g", g, 2, min(p, most))}
 
 
 def _is_prime(number: int) -> bool:

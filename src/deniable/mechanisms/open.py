@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+from fractions import Fraction
 from functools import cached_property
 
-from deniable.domain import DomainLike
+from deniable.domain import Candidates, DomainLike, Text
 from deniable.errors import require_int
 from deniable.mechanisms.cohorts import CohortBits, CohortIndices, share_of
 from deniable.mechanisms.direct import GRR
 from deniable.mechanisms.hashes import LIMITS
+from deniable.mechanisms.memoised import Memoised
 from deniable.mechanisms.rappor import BasicRAPPOR, check_permanent
 from deniable.mechanisms.unary import SUE, Probability
-from deniable.privacy import Guarantee, check_epsilon
+from deniable.privacy import Guarantee, Lasting, check_epsilon
+from deniable.randomness import Coins
 
 
 class ORR(CohortIndices):
@@ -85,7 +88,7 @@ class ORAPPOR(CohortBits):
         super().__init__(domain, epsilon, **integers, permuted=permuted, one=one, zero=zero)
 
 
-class RAPPOR(CohortBits):
+class RAPPOR(Memoised, CohortBits):
     """Bloom filters of ``hashes`` hash functions, each bit randomised as in `BasicRAPPOR`.
 
     ``epsilon`` is what one report costs, ``permanent_guarantee`` what any number of reports made
@@ -139,7 +142,42 @@ class RAPPOR(CohortBits):
         thresholds = {name: getattr(bits, name) for name in self.thresholds}
         super().__init__(domain, epsilon, **integers, **thresholds)
 
+    def begin(self, coins: Coins) -> int:
+        """The cohort."""
+        return coins.choice(self.cohorts)
+
+    def memoise(self, begun: int, key: int, coins: Coins) -> bytes:
+        row: bytes = self.inner.permanent_row(self.cells_of(key, begun), coins)
+        return row
+
+    def instant(self, begun: int, kept: bytes, coins: Coins) -> tuple[int, bytes]:
+        return begun, self.inner.reported_row(kept, coins)
+
+    @property
+    def begin_words(self) -> int:
+        return 1
+
+    @property
+    def memoise_words(self) -> int:
+        return self.width
+
+    @property
+    def instant_words(self) -> int:
+        return self.width
+
+    @property
+    def permanent_p(self) -> Fraction:
+        p: Fraction = self.inner.permanent_p
+        return p
+
+    @property
+    def permanent_q(self) -> Fraction:
+        q: Fraction = self.inner.permanent_q
+        return q + self.collisions.share * (self.permanent_p - q)
+
     @cached_property
-    def permanent_guarantee(self) -> Guarantee:
-        """What any number of reports of one permanent row reveal at most."""
-        return Guarantee(self.inner.permanent_guarantee.ratio**self.hashes)
+    def permanent_guarantee(self) -> Lasting:
+        """Two filters without a common bit differ in ``hashes`` bits each."""
+        bits: Lasting = self.inner.permanent_guarantee
+        keys = 1 << 64 if isinstance(self.domain, (Text, Candidates)) else self.domain.size
+        return Lasting.of(bits.clues * self.hashes, keys)

@@ -36,6 +36,10 @@ class PackedMechanism(Mechanism):
             row[value >> 3] |= 1 << (value & 7)
         return bytes(row)
 
+    def empty_rows(self, n: int) -> NDArray[np.uint8]:
+        """Room for n rows, and as many more as make 8 of them: kernels fill whole words."""
+        return np.empty((-(-n // 8) * 8, self.row_bytes), dtype=np.uint8)
+
     def count(self, data: NDArray[Any]) -> Counts:
         from deniable.kernels.columns import column_sums
 

@@ -9,23 +9,20 @@ from __future__ import annotations
 
 from collections.abc import Collection
 from fractions import Fraction
-from functools import cached_property
 from numbers import Real
 from typing import Any
 
-import numpy as np
-from numpy.typing import NDArray
-
 from deniable.domain import DomainLike
 from deniable.errors import InvalidArgument, require_int
-from deniable.mechanisms.base import Mechanism, batches
-from deniable.mechanisms.unary import Probability, UnaryEncoding, as_threshold, odds
+from deniable.mechanisms.base import Mechanism
+from deniable.mechanisms.bit_chains import ChainedBits
+from deniable.mechanisms.unary import Probability, as_threshold, odds
 from deniable.privacy import Guarantee, check_epsilon, exp_below
 from deniable.privacy.guarantee import MAX_EPSILON
-from deniable.randomness import SCALE, Coins, Keystream
+from deniable.randomness import SCALE, Coins
 
 
-class BasicRAPPOR(UnaryEncoding):
+class BasicRAPPOR(ChainedBits):
     """A bit is kept with P1 = ``permanent`` / 2**64, else flipped; then reported as 1 with
     probability ``one`` / 2**64 if it is 1 and ``zero`` / 2**64 if it is 0.
 
@@ -40,8 +37,7 @@ class BasicRAPPOR(UnaryEncoding):
     names the other way round; epsilon follows. Google's f = 1/2, p = 3/4, q = 1/2 cost 0.537 a
     report and 2.197 in all.
 
-    `report` draws both steps anew. A device that answers again keeps `permanent_row` and calls
-    `instant`.
+    `report` draws both steps anew; a device that answers again remembers the first.
     """
 
     name = "basicrappor"
@@ -74,8 +70,7 @@ class BasicRAPPOR(UnaryEncoding):
         if epsilon is None:
             epsilon = _epsilon(permanent, one, zero)
         Mechanism.__init__(self, domain, epsilon, permanent=permanent, one=one, zero=zero)
-        if 2 * self.permanent <= SCALE:
-            self._refuse_thresholds("such that a bit is kept more often than flipped")
+        self.permanent_guarantee  # noqa: B018 - refuses a bit that is flipped more often than kept
 
     def _derive(self, name: str) -> int:
         """Solve p* = P1 t + (1 - P1)(1 - t) for t, where p* = s / (s + 1), s = e^(eps / 2)."""
@@ -83,60 +78,27 @@ class BasicRAPPOR(UnaryEncoding):
         keep = Fraction(self.permanent, SCALE)
         wanted = s / (s + 1)
         if not wanted < keep:
-            allowed = f"below that of the permanent step, {self.permanent_guarantee.epsilon:.6g}"
+            most = Guarantee(odds(keep) ** 2).epsilon
+            allowed = f"below that of the permanent step, {most:.6g}"
             raise InvalidArgument("epsilon", self.epsilon, allowed)
         one = int(SCALE * (wanted - (1 - keep)) / (2 * keep - 1))
         return one if name == "one" else SCALE - one
 
-    @cached_property
-    def permanent_guarantee(self) -> Guarantee:
-        """What any number of reports of one permanent row reveal at most."""
-        keep = odds(Fraction(self.permanent, SCALE))
-        return Guarantee(max(keep, 1 / keep) ** 2)
+    @property
+    def permanent_one(self) -> int:  # type: ignore[override]
+        """A bit that is 1 is kept."""
+        return self.permanent
+
+    @property
+    def permanent_zero(self) -> int:  # type: ignore[override]
+        """A bit that is 0 is flipped."""
+        return SCALE - self.permanent
 
     def permanent_row(self, ones: Collection[int], coins: Coins) -> bytes:
-        """The row that a device keeps of a row in which these bits are 1: one word a bit."""
+        """A coin says whether a bit is kept or flipped."""
         return self.pack_bits(
             v for v in range(self.domain.size) if coins.below(self.permanent) == (v in ones)
         )
-
-    def instant(self, row: bytes, coins: Coins) -> bytes:
-        """A report of a permanent row: one word a bit."""
-        return self.pack_bits(
-            v
-            for v in range(self.domain.size)
-            if coins.below(self.one if row[v >> 3] >> (v & 7) & 1 else self.zero)
-        )
-
-    def randomised(self, ones: Collection[int], coins: Coins) -> bytes:
-        return self.instant(self.permanent_row(ones, coins), coins)
-
-    @property
-    def coin_words(self) -> int:
-        return 2 * self.domain.size
-
-    @property
-    def p(self) -> Fraction:
-        return Fraction(self._chained(self.permanent), SCALE**2)
-
-    @property
-    def q(self) -> Fraction:
-        return Fraction(self._chained(SCALE - self.permanent), SCALE**2)
-
-    def _chained(self, first: int) -> int:
-        """P(1), out of 2**128, if the permanent bit is 1 with probability ``first`` / 2**64."""
-        return first * self.one + (SCALE - first) * self.zero
-
-    def fill_rows(self, ones: NDArray[np.uint32], out: NDArray[Any], keystream: Keystream) -> None:
-        """One coin a bit with the chained probability, to all its 128 digits."""
-        from deniable.kernels.bits import fill_unary
-
-        high, low = (np.uint64(x) for x in divmod(self._chained(self.permanent), SCALE))
-        zero, tail = divmod(self._chained(SCALE - self.permanent), SCALE)
-        for some, rows, words in batches(ones, out, keystream, 2 * ones.shape[1]):
-            first, second = words.reshape(2, -1, len(some))
-            own = (first < high) | ((first == high) & (second < low))
-            fill_unary(rows, some.T, self.domain.size, own, zero, keystream, tail)
 
 
 def _permanent(epsilon: Any, epsilon_inf: Any, f: Any) -> int:

@@ -2,10 +2,13 @@
 
 from deniable.privacy.enumeration import Channel, PathCoins, enumerate_reports, exact_channel
 from deniable.privacy.guarantee import Guarantee, check_epsilon, exp_below
+from deniable.privacy.lasting import Clue, Lasting
 
 __all__ = [
     "Channel",
+    "Clue",
     "Guarantee",
+    "Lasting",
     "PathCoins",
     "check_epsilon",
     "enumerate_reports",

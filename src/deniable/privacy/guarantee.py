@@ -9,20 +9,22 @@ from fractions import Fraction
 from numbers import Real
 from typing import Any
 
-from deniable.errors import InvalidArgument
+from deniable.errors import InvalidArgument, require_int
 
 #: Below, the rounding of bounded draws (about 2**-64 each) could no longer be neglected; above,
 #: thresholds out of 2**64 become coarse and the answer is hardly protected anyway.
 MIN_EPSILON = 2.0**-20
 MAX_EPSILON = 32.0
+#: Reports of one respondent that are reckoned with.
+MOST_REPORTS = 1 << 53
 
-# Decimal's exp and ln are correctly rounded, hence the same on every platform.
-_CONTEXT = Context(prec=60)
+#: Decimal's exp and ln are correctly rounded, hence the same on every platform.
+CONTEXT = Context(prec=60)
 _MARGIN_DOWN = 1 - Fraction(1, 10**45)
 _MARGIN_UP = Decimal("1e-50")
 
 
-def check_epsilon(epsilon: Any) -> float:
+def check_epsilon(epsilon: Any, name: str = "epsilon") -> float:
     """``epsilon`` as a float of the allowed range."""
     is_number = isinstance(epsilon, Real) and not isinstance(epsilon, bool)
     try:
@@ -31,23 +33,39 @@ def check_epsilon(epsilon: Any) -> float:
         number = math.inf
     if not MIN_EPSILON <= number <= MAX_EPSILON:
         allowed = f"a number of 2**-20..{MAX_EPSILON:g}"
-        raise InvalidArgument("epsilon", epsilon, allowed)
+        raise InvalidArgument(name, epsilon, allowed)
     return number
 
 
 def exp_below(x: float | Fraction) -> Fraction:
     """A rational number just below e**x."""
     x = Fraction(x)
-    power = _CONTEXT.exp(_CONTEXT.divide(Decimal(x.numerator), Decimal(x.denominator)))
+    power = CONTEXT.exp(CONTEXT.divide(Decimal(x.numerator), Decimal(x.denominator)))
     return Fraction(power) * _MARGIN_DOWN
 
 
-def log_above(ratio: Fraction) -> float:
-    """The smallest float that is not below ln(ratio)."""
-    quotient = _CONTEXT.divide(Decimal(ratio.numerator), Decimal(ratio.denominator))
-    exact = _CONTEXT.add(_CONTEXT.ln(quotient), _MARGIN_UP)
+def log_above(ratio: Fraction, times: int = 1) -> float:
+    """The smallest float that is not below ``times`` ln(ratio)."""
+    return float_above(CONTEXT.multiply(times, CONTEXT.ln(as_decimal(ratio))))
+
+
+def as_decimal(number: Fraction) -> Decimal:
+    """A rational number to 60 digits."""
+    return CONTEXT.divide(Decimal(number.numerator), Decimal(number.denominator))
+
+
+def float_above(number: Decimal) -> float:
+    """The smallest float that is not below a number that was computed to almost 60 digits."""
+    exact = CONTEXT.add(number, _MARGIN_UP)
     nearest = float(exact)
     return nearest if Decimal(nearest) >= exact else math.nextafter(nearest, math.inf)
+
+
+def check_history(reports: Any, changes: Any) -> None:
+    """Refuse what no respondent's history has."""
+    if reports is not None:
+        require_int("reports", reports, 1, MOST_REPORTS)
+    require_int("changes", changes, 0, MOST_REPORTS)
 
 
 @dataclass(frozen=True)
@@ -68,6 +86,17 @@ class Guarantee:
     def epsilon(self) -> float:
         """ln(ratio), rounded up."""
         return log_above(self.ratio)
+
+    def after(self, reports: int | None = None, changes: int = 0) -> float:
+        """Epsilon after ``changes`` changes of the answer and ``reports`` reports of each answer.
+
+        Every report has coins of its own, so it is exactly epsilon times their number; None stands
+        for any number.
+        """
+        check_history(reports, changes)
+        if reports is None:
+            return math.inf if self.ratio > 1 else 0.0
+        return log_above(self.ratio, reports * (changes + 1))
 
     def __str__(self) -> str:
         return f"epsilon-LDP with epsilon <= {self.epsilon:.15g}"

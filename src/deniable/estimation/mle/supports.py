@@ -51,7 +51,7 @@ class Part(ABC):
             raise unknown_family(mechanism)
         self.mechanism = mechanism
         self.n = n
-        self.gain = float(mechanism.guarantee.ratio - 1) if gain is None else gain
+        self.gain = float(mechanism.once.ratio - 1) if gain is None else gain
 
     @abstractmethod
     def sums(self, f: Floats, threads: int | None, *, squares: bool) -> Sums:

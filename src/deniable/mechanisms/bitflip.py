@@ -1,0 +1,265 @@
+"""Microsoft's d-bit flipping: a device is asked about w of the k values, and answers w bits.
+
+Ding, Kulkarni and Yekhanin (2017), also written wBitFlip; with a memo, dBitFlipPM.
+"""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from deniable.domain import Domain, DomainLike
+from deniable.errors import InvalidArgument, require_int
+from deniable.mechanisms.base import Counts, Floats, batches
+from deniable.mechanisms.memoised import Memoised
+from deniable.mechanisms.packed import PackedMechanism
+from deniable.mechanisms.unary import odds
+from deniable.privacy import Clue, Guarantee, Lasting, exp_below
+from deniable.randomness import SCALE, Coins, Keystream
+
+#: Values that a device is asked about unless the caller says otherwise.
+USUAL_WIDTH = 4
+
+
+class DBitFlip(PackedMechanism):
+    """A report (asked, yes): two sets of values, the ``w`` asked about and those answered with yes.
+
+    The asked ones are any w of the k, whatever the answer. Each is answered rightly with p = s / (s
+    + 1), s = e^(eps / 2); two values differ in at most two of the bits, so that is exactly
+    epsilon-LDP. With w = 1 they differ in one, and s = e^eps. With Y_v yeses of A_v that were asked
+    about v, f_v = (k / (n w)) (Y_v - q A_v) / (p - q), q = 1 - p; n Var = (k / w) p q / (p - q)^2 +
+    (k / w - 1) f_v. With w = k it is SUE.
+    """
+
+    name = "dbitflip"
+    paper = "Ding et al. 2017"
+    good_for = "comparison with Microsoft's telemetry"
+    design = ("w",)
+    thresholds = ("keep",)
+    w: int
+    keep: int
+
+    def __init__(
+        self, domain: DomainLike, epsilon: float, *, w: int | None = None, keep: int | None = None
+    ) -> None:
+        domain = Domain.of(domain)
+        if w is not None:
+            require_int("w", w, 1, domain.size)
+        super().__init__(domain, epsilon, w=w, keep=keep)
+
+    def _derive(self, name: str) -> int:
+        if name == "w":
+            return min(USUAL_WIDTH, self.domain.size)
+        s = exp_below(Fraction(self.epsilon) / self.differing)
+        return int(SCALE * s / (s + 1))
+
+    @property
+    def differing(self) -> int:
+        """How many bits of a report two values differ in at most."""
+        return min(2, self.w)
+
+    def report(self, value: int, coins: Coins) -> tuple[bytes, bytes]:
+        asked = self.ask(coins)
+        return asked, self.flip(asked, value, coins)
+
+    def ask(self, coins: Coins) -> bytes:
+        """Any w of the values, by a partial Fisher-Yates shuffle: w words."""
+        values = list(range(self.domain.size))
+        for i in range(self.w):
+            j = i + coins.choice(len(values) - i)
+            values[i], values[j] = values[j], values[i]
+        return self.pack_bits(values[: self.w])
+
+    def flip(self, asked: bytes, value: int, coins: Coins) -> bytes:
+        """The answers to what was asked: w words."""
+        return self.pack_bits(
+            v
+            for v in range(self.domain.size)
+            if asked[v >> 3] >> (v & 7) & 1 and coins.below(self.keep) == (v == value)
+        )
+
+    @property
+    def coin_words(self) -> int:
+        return 2 * self.w
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        row = np.dtype((np.uint8, (self.row_bytes,)))
+        return np.dtype([("asked", row), ("yes", row)])
+
+    @property
+    def bits_per_report(self) -> int:
+        return 2 * self.domain.size
+
+    @cached_property
+    def guarantee(self) -> Guarantee:
+        ratio = odds(Fraction(self.keep, SCALE))
+        return Guarantee(max(ratio, 1 / ratio) ** self.differing)
+
+    @property
+    def p(self) -> Fraction:
+        return Fraction(self.w * self.keep, self.domain.size * SCALE)
+
+    @property
+    def q(self) -> Fraction:
+        return Fraction(self.w * (SCALE - self.keep), self.domain.size * SCALE)
+
+    # ---- counts: how often each value was asked about, and then how often with a yes
+
+    @property
+    def cells(self) -> int:
+        return 2 * self.domain.size
+
+    def count(self, data: NDArray[Any]) -> Counts:
+        from deniable.kernels.subset import sizes_differ
+
+        asked, yes = (np.ascontiguousarray(data[name]) for name in ("asked", "yes"))
+        if sizes_differ(asked, self.w):
+            raise InvalidArgument("reports", "another number of questions", f"{self.w} questions")
+        if np.any(yes & ~asked):
+            raise InvalidArgument("reports", "an answer to no question", "answers to what is asked")
+        return np.concatenate([super().count(asked), super().count(yes)])
+
+    def possible_counts(self, counts: Counts, n: int) -> bool:
+        asked, yes = counts.reshape(2, -1)
+        inside = np.all((yes >= 0) & (yes <= asked) & (asked <= n))
+        return bool(inside) and int(asked.sum()) == n * self.w
+
+    def unbiased(self, counts: Counts, n: int) -> Floats:
+        asked, yes = counts.reshape(2, -1)
+        return np.asarray((yes - self._flipped * asked) * self._gain / n)
+
+    @property
+    def _flipped(self) -> float:
+        return 1 - self.keep / SCALE
+
+    @property
+    def _gain(self) -> float:
+        """k / (w (p - q))."""
+        return float(Fraction(self.domain.size * SCALE, self.w * (2 * self.keep - SCALE)))
+
+    def variance_line(self, f: Floats, n: int) -> tuple[Floats, Floats]:
+        share = self.domain.size / self.w
+        a = self._flipped * (1 - self._flipped) * self._gain**2 / share
+        return np.full(f.shape, a), np.full(f.shape, share - 1)
+
+    def fill(self, values: NDArray[np.uint32], out: NDArray[Any], keystream: Keystream) -> None:
+        asked = self._asked_rows(len(values), keystream)
+        out["asked"][: len(values)] = asked
+        out["yes"][: len(values)] = self._yes_rows(asked, values, keystream)
+
+    def _asked_rows(self, n: int, keystream: Keystream) -> NDArray[np.uint8]:
+        """Sets of w values that prefer none: value 0 is in with w / k, to 2**-64."""
+        from deniable.kernels.bits import clear_padding
+        from deniable.kernels.subset import fill_subsets
+
+        k, zeros = self.domain.size, np.zeros(n, dtype=np.uint32)
+        asked = self.empty_rows(n)
+        if self.w == k:
+            asked[:] = 255
+            clear_padding(asked, k)
+            return asked[:n]
+        share = np.uint64(self.w * SCALE // k)
+        for some, rows, words in batches(zeros, asked, keystream, 1):
+            fill_subsets(rows, some, k, self.w, words < share, keystream)
+        return asked[:n]
+
+    def _yes_rows(
+        self, asked: NDArray[np.uint8], keys: NDArray[Any], keystream: Keystream
+    ) -> NDArray[np.uint8]:
+        """Bits of all values, of which those that are asked about are told.
+
+        The key k stands for a value that is not asked about: then the bit of 0 is like all others.
+        """
+        from deniable.kernels.bits import fill_unary
+
+        yes, k = self.empty_rows(len(keys)), self.domain.size
+        for some, rows, words in batches(keys, yes, keystream, 1):
+            inside = some < k
+            own = (words < np.uint64(self.keep)) == inside
+            ones = np.where(inside, some, 0).astype(np.uint32)
+            fill_unary(rows, ones[None, :], k, own[None, :], SCALE - self.keep, keystream)
+        return yes[: len(keys)] & asked
+
+
+class DBitFlipPM(Memoised, DBitFlip):
+    """DBitFlip with permanent memoisation: the questions are drawn once, the answers once a key.
+
+    All values that a device is not asked about have one key, so there are at most w + 1 keys, and
+    most changes of the answer show in nothing. But the reports of a key are all the same: they
+    can be told apart from those of most others, and so be followed.
+    """
+
+    name = "dbitflippm"
+    good_for = "counters that change: most changes show in nothing, but reports can be followed"
+
+    def begin(self, coins: Coins) -> bytes:
+        return self.ask(coins)
+
+    def key(self, begun: bytes, value: int) -> int:
+        """The value, or k if it is not asked about."""
+        return value if begun[value >> 3] >> (value & 7) & 1 else self.domain.size
+
+    def memoise(self, begun: bytes, key: int, coins: Coins) -> bytes:
+        return self.flip(begun, key, coins)
+
+    def instant(self, begun: bytes, kept: bytes, coins: Coins) -> tuple[bytes, bytes]:
+        return begun, kept
+
+    @property
+    def begin_words(self) -> int:
+        return self.w
+
+    @property
+    def memoise_words(self) -> int:
+        return self.w
+
+    @property
+    def instant_words(self) -> int:
+        return 0
+
+    @property
+    def permanent_p(self) -> Fraction:
+        return self.p
+
+    @property
+    def permanent_q(self) -> Fraction:
+        return self.q
+
+    @cached_property
+    def permanent_guarantee(self) -> Lasting:
+        """One report tells all that is kept."""
+        kept = Fraction(self.keep, SCALE)
+        return Lasting.of((Clue(kept, 1 - kept, None),) * self.differing, self.w + 1)
+
+    @property
+    def guarantee(self) -> Lasting:
+        return self.permanent_guarantee
+
+    def repeated_line(self, f: Floats) -> tuple[Floats, Floats]:
+        """The second report says what the first did."""
+        return self.variance_line(f, 1)
+
+    def begin_all(self, n: int, keystream: Keystream) -> NDArray[Any]:
+        return self._asked_rows(n, keystream)
+
+    def keys_of(self, begun: NDArray[Any], values: NDArray[Any]) -> NDArray[np.uint64]:
+        bytes_ = begun[np.arange(len(values)), values >> 3]
+        asked = bytes_ >> (values & 7).astype(np.uint8) & 1
+        return np.where(asked, values, self.domain.size).astype(np.uint64)
+
+    def memoise_all(
+        self, begun: NDArray[Any], keys: NDArray[np.uint64], keystream: Keystream
+    ) -> NDArray[Any]:
+        return self._yes_rows(begun, keys, keystream)
+
+    def instant_all(
+        self, begun: NDArray[Any], kept: NDArray[Any], keystream: Keystream
+    ) -> NDArray[Any]:
+        out = np.empty(len(kept), dtype=self.dtype)
+        out["asked"], out["yes"] = begun, kept
+        return out

@@ -1,0 +1,272 @@
+"""Chains of randomised response: L-GRR, and L-BLH and L-OLH, which hash the value first.
+
+Arcolezi et al. (2022, 2023). In the form "keep it, or draw from all" two steps chain simply: with
+shares t1 and t2 a report holds on to the value with t1 t2, and else is any of all. So a first
+report is k-RR with the share t1 t2, and the share that belongs to epsilon_1 fixes t2.
+"""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from functools import cached_property
+from math import isqrt
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from deniable.domain import Domain, DomainLike
+from deniable.mechanisms.base import batches, mixture_keep, mixture_ratio, mixture_share
+from deniable.mechanisms.direct import GRR
+from deniable.mechanisms.hashing import MAX_CELLS, OLH, LocalHashing, check_hash
+from deniable.mechanisms.memoised import Longitudinal
+from deniable.privacy import Clue, Lasting, exp_below
+from deniable.randomness import SCALE, Coins, Keystream
+
+
+class RandomisedChain(Longitudinal):
+    """k-RR twice on K ``outcomes``, with t1 = permanent_keep / 2**64 and t2 = keep / 2**64.
+
+    With a = e^eps_inf and b = e^eps_1 the second step has the ratio c = 1 + (b - 1)(a + K - 1) / (a
+    - b), and t reports of one key the ratio (a c^t + K - 1) / (c^t + a + K - 2). The paper has c =
+    (a b - 1) / (a - b), which is right for K = 2 only and else costs less than epsilon_1.
+    """
+
+    permanent_keep: int
+    keep: int
+
+    @property
+    def outcomes(self) -> int:
+        """K, what both steps choose from."""
+        return self.domain.size
+
+    def _derive(self, name: str) -> int:
+        if name == "permanent_keep":
+            return mixture_keep(self.epsilon_inf, self.outcomes)
+        self._check_feasible(mixture_ratio(self.permanent_share, self.outcomes))
+        a, b = exp_below(self.epsilon_inf), exp_below(self.epsilon_1)
+        if self.exact:
+            return int(SCALE * mixture_share(b, self.outcomes) / self.permanent_share)
+        return int(SCALE * mixture_share((a * b - 1) / (a - b), self.outcomes))
+
+    def memoise(self, begun: Any, key: int, coins: Coins) -> int:
+        return self._step(key, self.permanent_keep, coins)
+
+    def _step(self, index: int, keep: int, coins: Coins) -> int:
+        drawn = coins.choice(self.outcomes)
+        return index if coins.below(keep) else drawn
+
+    @property
+    def memoise_words(self) -> int:
+        return 2
+
+    @property
+    def instant_words(self) -> int:
+        return 2
+
+    @property
+    def permanent_share(self) -> Fraction:
+        """t1."""
+        return Fraction(self.permanent_keep, SCALE)
+
+    @property
+    def share(self) -> Fraction:
+        """t1 t2, the share of a first report."""
+        return self.permanent_share * Fraction(self.keep, SCALE)
+
+    @property
+    def permanent_p(self) -> Fraction:
+        return self.permanent_share + (1 - self.permanent_share) / self.outcomes
+
+    @property
+    def permanent_q(self) -> Fraction:
+        return (1 - self.permanent_share) / self.outcomes
+
+    @cached_property
+    def permanent_guarantee(self) -> Lasting:
+        """The worst reports all say the one outcome that draws give least often."""
+        least = Fraction(SCALE // self.outcomes, SCALE)
+        other = (1 - self.permanent_share) * least
+        odds = mixture_ratio(Fraction(self.keep, SCALE), self.outcomes)
+        return Lasting.of((Clue(self.permanent_share + other, other, odds),), self.outcomes)
+
+    def _steps(
+        self, indices: NDArray[Any], out: NDArray[Any], keep: int, keystream: Keystream
+    ) -> None:
+        """One step of many indices."""
+        from deniable.kernels.direct import keep_or_draw
+
+        size = np.uint64(self.outcomes)
+        for some, target, words in batches(indices, out, keystream, 2):
+            keep_or_draw(target, some, words, size, np.uint64(keep))
+
+
+class LGRR(RandomisedChain, GRR):
+    """Generalised randomised response twice; a first report is exactly GRR(epsilon_1)."""
+
+    name = "lgrr"
+    paper = "Arcolezi et al. 2022"
+    good_for = "few values, asked for again and again"
+    thresholds = ("permanent_keep", "keep")
+
+    def __init__(
+        self,
+        domain: DomainLike,
+        epsilon_inf: float,
+        epsilon_1: float | None = None,
+        *,
+        calibration: str = "exact",
+        permanent_keep: int | None = None,
+        keep: int | None = None,
+    ) -> None:
+        thresholds = {"permanent_keep": permanent_keep, "keep": keep}
+        super().__init__(domain, epsilon_inf, epsilon_1, calibration=calibration, **thresholds)
+
+    def instant(self, begun: Any, kept: int, coins: Coins) -> int:
+        return self._step(kept, self.keep, coins)
+
+    def fill(self, values: NDArray[Any], out: NDArray[Any], keystream: Keystream) -> None:
+        kept = np.empty(len(out), dtype=self.dtype)
+        self._steps(values, kept, self.permanent_keep, keystream)
+        self._steps(kept[: len(values)], out, self.keep, keystream)
+
+    def begin_all(self, n: int, keystream: Keystream) -> NDArray[Any]:
+        return np.empty((n, 0), dtype=np.uint8)
+
+    def keys_of(self, begun: NDArray[Any], values: NDArray[Any]) -> NDArray[np.uint64]:
+        return values.astype(np.uint64)
+
+    def memoise_all(
+        self, begun: NDArray[Any], keys: NDArray[np.uint64], keystream: Keystream
+    ) -> NDArray[Any]:
+        kept = np.empty(len(keys), dtype=self.dtype)
+        self._steps(keys, kept, self.permanent_keep, keystream)
+        return kept
+
+    def instant_all(
+        self, begun: NDArray[Any], kept: NDArray[Any], keystream: Keystream
+    ) -> NDArray[Any]:
+        out = np.empty(len(kept), dtype=self.dtype)
+        self._steps(kept, out, self.keep, keystream)
+        return out
+
+
+class HashedChain(RandomisedChain, LocalHashing):
+    """A hash function for ever, and k-RR twice on the g cells it hashes to.
+
+    What is kept is kept by cell: however often the answer changes, there are at most g draws to
+    pay for.
+    """
+
+    design = ("g", "modulus")
+    thresholds = ("permanent_keep", "keep")
+    most_cells: ClassVar[int] = MAX_CELLS
+    begin = LocalHashing.begin
+    key = LocalHashing.key
+
+    def __init__(
+        self,
+        domain: DomainLike,
+        epsilon_inf: float,
+        epsilon_1: float | None = None,
+        *,
+        calibration: str = "exact",
+        g: int | None = None,
+        modulus: int | None = None,
+        permanent_keep: int | None = None,
+        keep: int | None = None,
+    ) -> None:
+        integers = check_hash(Domain.of(domain).size, g, modulus, self.most_cells)
+        integers |= {"permanent_keep": permanent_keep, "keep": keep}
+        super().__init__(domain, epsilon_inf, epsilon_1, calibration=calibration, **integers)
+
+    @property
+    def begin_words(self) -> int:
+        return 3
+
+    @property
+    def outcomes(self) -> int:
+        return self.g
+
+    @property
+    def permanent_q(self) -> Fraction:
+        share = self.permanent_share
+        return share * self.collide + (1 - share) / self.g
+
+    def instant(
+        self, begun: tuple[int, int, int], kept: int, coins: Coins
+    ) -> tuple[int, int, int, int]:
+        return *begun, self._step(kept, self.keep, coins)
+
+    def fill(self, values: NDArray[Any], out: NDArray[Any], keystream: Keystream) -> None:
+        self.fill_hashed(values, out, self.permanent_keep, keystream)
+        cells = np.empty(len(values), dtype=self.dtype["y"])
+        self._steps(out["y"][: len(values)], cells, self.keep, keystream)
+        out["y"][: len(values)] = cells
+
+    def begin_all(self, n: int, keystream: Keystream) -> NDArray[Any]:
+        begun = np.empty(n, dtype=self.dtype)
+        self.fill_hashed(np.zeros(n, dtype=np.uint32), begun, self.permanent_keep, keystream)
+        return begun
+
+    def keys_of(self, begun: NDArray[Any], values: NDArray[Any]) -> NDArray[np.uint64]:
+        """The cells; all products stay below 2**64."""
+        a, b, c = (begun[name].astype(np.uint64) for name in ("a", "b", "c"))
+        v, modulus = values.astype(np.uint64), np.uint64(self.modulus)
+        hashed = ((a * v + b) % modulus * v + c) % modulus
+        return np.asarray(hashed * np.uint64(self.g) // modulus)
+
+    def memoise_all(
+        self, begun: NDArray[Any], keys: NDArray[np.uint64], keystream: Keystream
+    ) -> NDArray[Any]:
+        kept = np.empty(len(keys), dtype=self.dtype["y"])
+        self._steps(keys, kept, self.permanent_keep, keystream)
+        return kept
+
+    def instant_all(
+        self, begun: NDArray[Any], kept: NDArray[Any], keystream: Keystream
+    ) -> NDArray[Any]:
+        out = begun.copy()
+        cells = np.empty(len(kept), dtype=self.dtype["y"])
+        self._steps(kept, cells, self.keep, keystream)
+        out["y"] = cells
+        return out
+
+
+class LBLH(HashedChain):
+    """Two cells: the least that all changes of the answer together can cost, 2 epsilon_inf."""
+
+    name = "lblh"
+    paper = "Arcolezi et al. 2023"
+    good_for = "answers that change often: all changes cost 2 epsilon_inf"
+    most_cells = 2
+
+    def _derive(self, name: str) -> int:
+        return 2 if name == "g" else super()._derive(name)
+
+
+class LOLH(HashedChain):
+    """The cells that suit a first report best; that report is exactly OLH(epsilon_1).
+
+    The paper chooses g for its own second step: 1 + max(1, floor((1 - a^2 + sqrt(a^4 - 14 a^2 + 12
+    a b (1 - a b) + 12 a^3 b + 1)) / (6 (a - b)))).
+    """
+
+    name = "lolh"
+    paper = "Arcolezi et al. 2023"
+    good_for = "huge domains, asked for again and again"
+
+    def _derive(self, name: str) -> int:
+        if name != "g":
+            return super()._derive(name)
+        if self.exact:
+            return min(OLH.suggest_g(self.domain.size, self.epsilon_1), self.modulus)
+        cells = _paper_cells(exp_below(self.epsilon_inf), exp_below(self.epsilon_1))
+        return min(cells, self.modulus, MAX_CELLS)
+
+
+def _paper_cells(a: Fraction, b: Fraction) -> int:
+    inside = a**4 - 14 * a**2 + 12 * a * b * (1 - a * b) + 12 * a**3 * b + 1
+    scale = 1 << 64
+    root = Fraction(isqrt(max(0, int(inside * scale**2))), scale)
+    return 1 + max(1, int((1 - a**2 + root) / (6 * (a - b))))

@@ -1,0 +1,106 @@
+"""What a device that remembers promises: epsilon after any number of reports, and in the limit."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from dataclasses import dataclass
+from decimal import Decimal
+from fractions import Fraction
+from functools import reduce
+from operator import mul
+from typing import TYPE_CHECKING
+
+from deniable.privacy.guarantee import CONTEXT, Guarantee, as_decimal, check_history, float_above
+
+if TYPE_CHECKING:
+    import altair as alt
+
+#: Beyond 10**DIGITS the odds are as good as certainty: they are counted as that.
+DIGITS = 100
+
+
+@dataclass(frozen=True)
+class Clue:
+    """A kept bit, and what reports tell about it.
+
+    It is 1 with probability ``own`` under one answer and ``other`` < own under another; the report
+    that points to 1 most is ``odds`` times as likely if it is 1 (None: it tells the bit). After t
+    such reports the likelihoods of the two answers have the ratio (a r^t + 1 - a) / (b r^t + 1 - b)
+    with a = own, b = other, r = odds, which grows with t towards a / b.
+    """
+
+    own: Fraction
+    other: Fraction
+    odds: Fraction | None
+
+    def ratio(self, reports: int | None) -> Decimal:
+        """The ratio after so many reports (None: of any number)."""
+        own, other = as_decimal(self.own), as_decimal(self.other)
+        if self.odds is None or reports is None or self._certain(reports):
+            return CONTEXT.divide(own, other)
+        told = CONTEXT.subtract(CONTEXT.power(as_decimal(self.odds), reports), 1)
+        more = CONTEXT.add(CONTEXT.multiply(own, told), 1)
+        return CONTEXT.divide(more, CONTEXT.add(CONTEXT.multiply(other, told), 1))
+
+    def _certain(self, reports: int) -> bool:
+        return self.odds is not None and reports * math.log10(self.odds) > DIGITS
+
+    @property
+    def once(self) -> Fraction:
+        """The ratio after one report, as it is."""
+        if self.odds is None:
+            return self.own / self.other
+        told = self.odds - 1
+        return (self.own * told + 1) / (self.other * told + 1)
+
+
+@dataclass(frozen=True)
+class Lasting(Guarantee):
+    """``ratio`` holds for any number of reports of one answer, all made from one kept draw.
+
+    The ``clues`` are those of the kept bits in which two answers differ; they are independent, so
+    their ratios multiply. A device keeps one draw a ``key`` (the answer, or the cell it is hashed
+    to), and there are at most ``keys`` of them. The guarantee is about which answers were given:
+    two histories that change between keys at the same times. That a key changed, and when, is not
+    protected: it shows in enough reports.
+    """
+
+    clues: tuple[Clue, ...]
+    keys: int
+
+    @classmethod
+    def of(cls, clues: tuple[Clue, ...], keys: int) -> Lasting:
+        """The guarantee that follows from the clues."""
+        return cls(_product(clue.own / clue.other for clue in clues), clues, keys)
+
+    @property
+    def once(self) -> Guarantee:
+        """What one report costs."""
+        return Guarantee(_product(clue.once for clue in self.clues))
+
+    def after(self, reports: int | None = None, changes: int = 0) -> float:
+        """Epsilon after ``changes`` changes of the answer and ``reports`` reports of each answer.
+
+        Exact: the largest log-likelihood ratio of two histories that change at the same times.
+        Every new key costs as much as the first; an old one that comes back costs nothing new.
+        None stands for any number of reports.
+        """
+        check_history(reports, changes)
+        each = reduce(CONTEXT.add, (CONTEXT.ln(clue.ratio(reports)) for clue in self.clues))
+        return float_above(CONTEXT.multiply(min(changes + 1, self.keys), each))
+
+    def plot(self, reports: int = 30, changes: tuple[int, ...] = (0, 1, 2)) -> alt.LayerChart:
+        """Epsilon against the number of reports, for some numbers of changes."""
+        from deniable.studio.budgets import budget_chart
+
+        chart: alt.LayerChart = budget_chart(self, reports, changes)
+        return chart
+
+    def __str__(self) -> str:
+        first = f"<= {self.once.epsilon:.15g} for the first"
+        return f"epsilon-LDP with epsilon <= {self.epsilon:.15g} for all reports, {first}"
+
+
+def _product(ratios: Iterable[Fraction]) -> Fraction:
+    return reduce(mul, ratios)
