@@ -17,7 +17,7 @@ import json
 import pickle
 from collections.abc import Callable, Iterator
 from fractions import Fraction
-from functools import partial
+from functools import lru_cache, partial
 from itertools import pairwise
 from typing import Any
 
@@ -89,6 +89,12 @@ def redrawn(m: Mechanism, number: int) -> Mechanism:
     return type(m)(m.domain, m.epsilon, **{**_design(m), "seed": number})
 
 
+@lru_cache(maxsize=32)
+def _channel(m: Mechanism) -> Channel:
+    """Several laws look at one channel, and enumerating it takes time."""
+    return m.channel()
+
+
 def _binomial(m: Mechanism) -> bool:
     """Whether values have supports that follow a law of their own, with p and q."""
     return m.independent and m.supports(m.tally().counts, 0) is not None
@@ -103,7 +109,7 @@ def check(broken: Any, law: str, mechanism: Any, found: str) -> None:
 def exact_epsilon(family: Family) -> None:
     """The channel of the shipped code keeps the declared ratio, which keeps epsilon, tightly."""
     for m in small(family):
-        channel, declared, allowed = m.channel(), m.once.ratio, exp_below(m.epsilon_1)
+        channel, declared, allowed = _channel(m), m.once.ratio, exp_below(m.epsilon_1)
         check(
             any(sum(row) != 1 for row in channel.matrix), "exact_epsilon", m, "rows do not sum to 1"
         )
@@ -206,7 +212,7 @@ def exact_moments(family: Family) -> None:
     """
     rng = np.random.default_rng(5)
     for m in small(family):
-        channel, k = m.channel(), m.domain.size
+        channel, k = _channel(m), m.domain.size
         law = np.array(channel.matrix, dtype=np.float64)
         counts = np.array([m.count(m.pack([y])) for y in channel.outputs])
         decoded = np.array([m.unbiased(c, 1) for c in counts])
@@ -235,7 +241,7 @@ def two_likelihoods(family: Family) -> None:
     for m in small(family):
         if not m.two_valued:
             continue
-        channel, rho = m.channel(), float(m.once.ratio)
+        channel, rho = _channel(m), float(m.once.ratio)
         law = np.array(channel.matrix, dtype=np.float64).T
         low, high = law.min(axis=1), law.max(axis=1)
         ratios = high / low
@@ -253,7 +259,7 @@ def bulk_channel(family: Family) -> None:
     from scipy.stats import chi2
 
     for m in small(family):
-        channel = m.channel()
+        channel = _channel(m)
         n = 1_000_000 if m.dtype.itemsize <= 8 else 100_000
         statistic, freedom = 0.0, 0
         for value in range(m.domain.size):

@@ -72,9 +72,10 @@ def mechanism(name: str, domain: DomainLike, epsilon: float, **integers: Any) ->
 
 def from_spec(spec: Any) -> Mechanism:
     """The mechanism that `Mechanism.to_spec` described; refuses one that breaks its own epsilon."""
-    family = find(spec.get("mechanism")) if isinstance(spec, Mapping) else Mechanism
+    named = isinstance(spec, Mapping) and "mechanism" in spec
+    family = find(spec["mechanism"]) if named else Mechanism
     keys = {"deniable", "mechanism", "domain", *family.budgets, "design", "thresholds"}
-    if not isinstance(spec, Mapping) or set(spec) != keys:
+    if not named or set(spec) != keys:
         raise InvalidArgument("spec", spec, f"an object with the keys {sorted(keys)}")
     if type(spec["deniable"]) is not int or spec["deniable"] != SPEC_VERSION:
         raise InvalidArgument("deniable", spec["deniable"], f"the spec version {SPEC_VERSION}")

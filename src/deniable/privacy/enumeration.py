@@ -6,6 +6,7 @@ integer weight of the path; the function cannot tell it from real coins.
 
 from __future__ import annotations
 
+from collections import Counter, defaultdict
 from collections.abc import Callable, Hashable, Iterable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
@@ -21,27 +22,30 @@ ReportFunction = Callable[[int, Coins], Any]
 
 
 class PathCoins:
-    """Coins that follow a given path of outcomes, then take the first outcome of each new draw."""
+    """Coins that follow a given path of outcomes, then take the first outcome of each new draw.
+
+    The probability of the path is ``weight`` / 2**64 to the power of the number of draws.
+    """
 
     def __init__(self, path: list[int]) -> None:
         self._path = path
         self.sizes: list[int] = []
-        self.weight = Fraction(1)
+        self.weight = 1
 
     def below(self, threshold: int) -> bool:
         outcome = self._next(2)
-        self.weight *= Fraction(SCALE - threshold if outcome else threshold, SCALE)
+        self.weight *= SCALE - threshold if outcome else threshold
         return not outcome
 
     def choice(self, size: int) -> int:
         outcome = self._next(size)
-        self.weight *= Fraction(choice_weight(outcome, size), SCALE)
+        self.weight *= choice_weight(outcome, size)
         return outcome
 
     def pick(self, edges: Sequence[int]) -> int:
         outcome = self._next(len(edges) + 1)
         low, high = (0, *edges, SCALE)[outcome : outcome + 2]
-        self.weight *= Fraction(high - low, SCALE)
+        self.weight *= high - low
         return outcome
 
     def _next(self, size: int) -> int:
@@ -54,19 +58,24 @@ class PathCoins:
 
 def enumerate_reports(report: ReportFunction, value: int) -> dict[Hashable, Fraction]:
     """Every report that ``value`` can lead to, with its exact probability."""
-    law: dict[Hashable, Fraction] = {}
+    weights: dict[Hashable, Counter[int]] = defaultdict(Counter)
     path: list[int] = []
     for _ in range(MAX_BRANCHES):
         coins = PathCoins(path)
         outcome = report(value, coins)
         if coins.weight:
-            law[outcome] = law.get(outcome, Fraction(0)) + coins.weight
+            weights[outcome][len(coins.sizes)] += coins.weight
         while path and path[-1] == coins.sizes[len(path) - 1] - 1:
             path.pop()
         if not path:
-            return law
+            return {outcome: _probability(found) for outcome, found in weights.items()}
         path[-1] += 1
     raise InvalidArgument("report", report, f"a function of at most {MAX_BRANCHES:,} branches")
+
+
+def _probability(weights: Counter[int]) -> Fraction:
+    """The sum of weights by number of draws."""
+    return sum((Fraction(w, SCALE**draws) for draws, w in weights.items()), Fraction(0))
 
 
 @dataclass(frozen=True)
