@@ -6,7 +6,8 @@ Both promise the same pair (epsilon_inf, epsilon_1). The peer's functions are ru
 compared with the channel that the published calibration gives (``p_value``), and then the exact
 numbers of that channel stand for the peer: what it really spends on a first report and n times the
 variance of a frequency at f = 0. Ours are beside it, once for the same promise (``var``) and once
-for the epsilon_1 that the peer really spends (``equal_var``). Speed is that of one core, client and aggregation.
+for the epsilon_1 that the peer really spends (``equal_var``). Speed is that of one core, client and
+aggregation.
 """
 
 from __future__ import annotations

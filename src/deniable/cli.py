@@ -285,7 +285,40 @@ def mechanisms(size: Size = 16, epsilon: Epsilon = 1.0, layout: Layout = Format.
                 "good_for": family.good_for,
             }
         )
-    show(rows, layout, f"k = {size} (brr: 2), epsilon = {epsilon:g}; n x variance of a frequency")
+    title = f"k = {size} (brr: 2), epsilon = {epsilon:g}; n x variance of a frequency"
+    show(rows, layout, f"{title}; longitudinal: of a first report, with half of epsilon")
+
+
+@app.command()
+def budget(
+    mechanism: Annotated[
+        str, typer.Option("--mechanism", "-m", help="One whose devices remember.")
+    ] = "losue",
+    size: Size = 16,
+    epsilon: Annotated[
+        float, typer.Option("--epsilon", "-e", help="Of all reports of one answer.")
+    ] = 2.0,
+    first: Annotated[
+        float | None, typer.Option("--first", "-1", help="Epsilon of one report. Default: half.")
+    ] = None,
+    changes: Annotated[
+        list[int] | None, typer.Option("--changes", help="Changes of the answer; may be repeated.")
+    ] = None,
+    reports: Annotated[
+        int, typer.Option("--reports", "-t", min=2, help="Reports to look at.")
+    ] = 30,
+    layout: Layout = Format.table,
+    chart: Chart = None,
+) -> None:
+    """What repeated reports cost: exact epsilon after some reports and changes of the answer."""
+    from deniable.studio.budgets import budget_chart, budget_table, lasting_of
+    from deniable.studio.tables import show
+
+    _check_charts(chart)
+    asked, guarantee = lasting_of(mechanism, size, epsilon, first)
+    counts = changes or [0, 1, 2]
+    show(budget_table(guarantee, reports, counts), layout, f"epsilon; {asked}")
+    _save_charts(chart, lambda: budget_chart(guarantee, reports, counts))
 
 
 @app.command()

@@ -5,7 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from deniable.errors import InvalidArgument
 from deniable.extras import altair
+from deniable.mechanisms import DBitFlipPM, Mechanism, find, mechanisms
+from deniable.mechanisms.memoised import Memoised
 from deniable.privacy import Lasting
 from deniable.studio.charts import COLOURS, INK
 
@@ -34,6 +37,35 @@ def budget_rows(
         spent = guarantee.once.after(t)
         rows.append({"answers": FORGETFUL, "reports": t, "epsilon": spent, "limit": None})
     return rows
+
+
+def lasting_of(
+    name: str, size: int, epsilon: float, first: float | None
+) -> tuple[Mechanism, Lasting]:
+    """A mechanism by name, and what all its reports cost."""
+    family: Any = find(name)
+    if not issubclass(family, Memoised):
+        known = [key for key, one in mechanisms().items() if issubclass(one, Memoised)]
+        raise InvalidArgument("mechanism", name, f"one that remembers: {', '.join(known)}")
+    if "epsilon_1" in family.budgets:
+        mechanism = family(size, epsilon, first)
+    elif issubclass(family, DBitFlipPM):
+        mechanism = family(size, epsilon)
+    else:
+        mechanism = family(size, epsilon / 2 if first is None else first, epsilon_inf=epsilon)
+    return mechanism, mechanism.permanent_guarantee
+
+
+def budget_table(guarantee: Lasting, reports: int, changes: Sequence[int]) -> list[dict[str, Any]]:
+    """A row for some numbers of reports up to ``reports``, and one for any number."""
+    steps = [t for t in (1, 2, 3, 5, 10, 20, 30, 50, 100) if t < reports]
+    rows: dict[Any, dict[str, Any]] = {}
+    for row in budget_rows(guarantee, [*steps, reports], changes):
+        rows.setdefault(row["reports"], {"reports": row["reports"]})[row["answers"]] = row[
+            "epsilon"
+        ]
+    limits = {_words(c): guarantee.after(None, c) for c in changes}
+    return [*rows.values(), {"reports": "any", **limits, FORGETFUL: "no limit"}]
 
 
 def _words(changes: int) -> str:
