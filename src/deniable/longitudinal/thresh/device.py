@@ -1,0 +1,43 @@
+"""What runs on a person's device: integers and coins, and three small numbers to remember."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from deniable.longitudinal.thresh.plan import Thresh
+from deniable.randomness import Coins
+
+
+@dataclass(frozen=True)
+class ThreshDevice:
+    """A device as it is between two messages; every message comes with the device that follows.
+
+    ``reference`` is the count at the last update, None before the first; ``votes`` and ``updates``
+    are what was spent. A device that missed an update drops its reference (None) and says no until
+    the next one.
+    """
+
+    plan: Thresh
+    reference: int | None = None
+    votes: int = 0
+    updates: int = 0
+
+    def vote(self, epoch: int, count: int, coins: Coins) -> tuple[int, ThreshDevice]:
+        """The vote of an epoch with this count of ones: one word, whatever the count."""
+        yes = self._wants_update(epoch, count)
+        vote = int(coins.below(self.plan.vote_keep) == yes)
+        return vote, replace(self, votes=self.votes + yes)
+
+    def _wants_update(self, epoch: int, count: int) -> bool:
+        if self.reference is None or self.votes >= self.plan.votes:
+            return False
+        return abs(count - self.reference) >= self.plan.gap(epoch)
+
+    def estimate(self, count: int, coins: Coins) -> tuple[int, ThreshDevice]:
+        """The report of an update: one of the epoch's bits, or 0 when the limit is reached.
+
+        It is kept or flipped. Two words, whatever the count.
+        """
+        one = coins.choice(self.plan.samples) < count and self.updates < self.plan.updates
+        report = int(coins.below(self.plan.estimate_keep) == one)
+        return report, replace(self, reference=count, updates=self.updates + 1)
