@@ -57,13 +57,19 @@ class Study:
         return Thresh(EPSILON, epochs, SAMPLES, self.n, MOST_CHANGES + 1)
 
 
-def jumping(epochs: int, changes: int, rng: np.random.Generator) -> Floats:
-    """The mean of each epoch: ``changes`` jumps, one somewhere in each of as many equal parts."""
+def jumping(
+    epochs: int, changes: int, rng: np.random.Generator, *, halfway: bool = False
+) -> Floats:
+    """The mean of each epoch: ``changes`` jumps, one somewhere in each of as many equal parts.
+
+    Jumps fall between two epochs, or ``halfway`` through one, whose mean is then in the middle.
+    """
     parts = np.linspace(1, epochs, changes + 1).astype(int)
     where = [int(rng.integers(low, high)) for low, high in pairwise(parts)]
     jumps = np.zeros(epochs, dtype=int)
     jumps[where] = 1
-    return np.where(np.cumsum(jumps) % 2, HIGH, LOW)
+    means = np.where(np.cumsum(jumps) % 2, HIGH, LOW)
+    return np.where(jumps * halfway, (LOW + HIGH) / 2, means)
 
 
 def collected(plan: Thresh, means: Floats, times: int, rng: np.random.Generator) -> Floats:
@@ -98,11 +104,12 @@ def one_run(plan: Thresh, means: Floats, rng: np.random.Generator) -> tuple[Row,
     return row, server.history
 
 
-def tracking(study: Study, epochs: int, changes: int) -> Row:
+def tracking(study: Study, epochs: int, changes: int, *, halfway: bool = False) -> Row:
     """Means over the runs."""
     rng = np.random.default_rng([study.seed, epochs, changes])
     plan = study.plan(epochs)
-    rows = [one_run(plan, jumping(epochs, changes, rng), rng)[0] for _ in range(study.runs)]
+    means = [jumping(epochs, changes, rng, halfway=halfway) for _ in range(study.runs)]
+    rows = [one_run(plan, run, rng)[0] for run in means]
     mean = {key: float(np.mean([row[key] for row in rows])) for key in rows[0] if key != "known"}
     most = max(row["updates"] for row in rows)
     return {"epochs": epochs, "changes": changes, **mean, "most updates": most}
@@ -185,8 +192,8 @@ def story_chart(study: Study) -> Any:
     lines, band, means = story(study)
     truth = [{"epoch": t, "mean": float(mean)} for t, mean in enumerate(means, start=1)]
     x = alt.X("epoch:Q", title="epoch", scale=alt.Scale(domain=[1, study.epochs], nice=False))
-    y = alt.Y("mean:Q", title="share of ones", scale=alt.Scale(domain=[-0.2, 1.2], clamp=True))
-    paint = alt.Color("who:N", title=None, scale=_paint(), legend=None)
+    y = alt.Y("mean:Q", title="share of ones", scale=alt.Scale(domain=[-0.2, 1.2]))
+    paint = alt.Color("who:N", title=None, scale=_paint(), legend=alt.Legend(orient="top"))
 
     def of(*names: str) -> Any:
         values = [row for row in lines if row["who"] in names]
@@ -199,12 +206,12 @@ def story_chart(study: Study) -> Any:
         color=TRUTH, strokeWidth=2, interpolate="step-after", strokeDash=[5, 3]
     )
     return alt.layer(
-        of("every epoch").mark_point(filled=True, size=16, opacity=0.8),
+        of("every epoch").mark_point(filled=True, size=16, opacity=0.8, clip=True),
         of("on a calendar").mark_line(interpolate="step-after", strokeWidth=1.5),
         held.encode(x=x, y="low:Q", y2="high:Q"),
         of("THRESH").mark_line(interpolate="step-after", strokeWidth=2.5),
         real.encode(x=x, y=y),
-    ).properties(width=760, height=260, title=f"One population, {MOST_CHANGES} changes (dashed)")
+    ).properties(width=740, height=260, title=f"One population, {MOST_CHANGES} changes (dashed)")
 
 
 def _paint() -> Any:
@@ -217,7 +224,7 @@ def updates_chart(rows: Iterable[Row]) -> Any:
     base = alt.Chart(alt.Data(values=list(rows)))
     x = alt.X("changes:O", title="changes of the truth", axis=alt.Axis(labelAngle=0))
     bars = base.mark_bar(color=COLOURS[0], width=34).encode(
-        x=x, y=alt.Y("updates:Q", title="collections")
+        x=x, y=alt.Y("updates:Q", title="collections", scale=alt.Scale(domainMax=10))
     )
     text = base.mark_text(dy=-7, color=INK).encode(
         x=x, y="updates:Q", text=alt.Text("updates:Q", format=".2~f")
@@ -243,8 +250,13 @@ def error_chart(rows: Iterable[Row]) -> Any:
             scale=alt.Scale(type="log", domain=[sizes[0] * 0.85, sizes[-1] * 1.2], nice=False),
             axis=alt.Axis(values=sizes),
         ),
-        y=alt.Y("error:Q", title="error (root mean square)", scale=alt.Scale(type="log")),
-        color=alt.Color("who:N", title=None, scale=_paint(), legend=alt.Legend(orient="top")),
+        y=alt.Y(
+            "error:Q",
+            title="error (root mean square)",
+            scale=alt.Scale(type="log"),
+            axis=alt.Axis(values=[0.01, 0.03, 0.1, 0.3, 1]),
+        ),
+        color=alt.Color("who:N", title=None, scale=_paint(), legend=None),
     )
     return alt.layer(
         base.mark_line(strokeWidth=2), base.mark_point(filled=True, size=70, opacity=1)
@@ -257,7 +269,8 @@ def chart(study: Study, by_changes: list[Row], by_epochs: list[Row]) -> Any:
     title = alt.TitleParams(
         f"Following a share of {study.n:,} people for {study.epochs} epochs, epsilon = {EPSILON:g}"
         " in all",
-        subtitle="band: THRESH's 95 % interval; the same privacy for each of the three ways",
+        subtitle="the same privacy for all three ways; band: THRESH's 95 % interval; "
+        "grey points beyond the frame are not shown",
         anchor="start",
         fontSize=15,
         offset=12,
@@ -273,6 +286,7 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--people", type=int, default=100_000)
     parser.add_argument("--epochs", type=int, default=256)
     parser.add_argument("--runs", type=int, default=5)
+    parser.add_argument("--quiet-runs", type=int, default=1000, help="runs without any change")
     parser.add_argument("--seed", type=int, default=1)
     return parser.parse_args()
 
@@ -286,7 +300,8 @@ def main() -> None:
         tables = {
             "By changes": by_changes,
             "By epochs": by_epochs,
-            "False updates": [false_updates(40 * study.runs, study.seed)],
+            "Changes in the middle of an epoch": [tracking(study, study.epochs, 3, halfway=True)],
+            "False updates": [false_updates(given.quiet_runs, study.seed)],
             "People needed": needed(study.epochs),
             "Gaps": gaps(study),
         }

@@ -109,7 +109,7 @@ class Thresh:
     def spent(self, epochs: int, updates: int) -> Guarantee:
         """What a person has revealed at most after so many epochs with so many updates.
 
-        The votes of the first epoch are mere coins: there is nothing to compare with.
+        One vote an epoch; that of the first is a mere coin, as there is nothing to compare with.
         """
         votes = min(2 * self.votes, max(0, require_int("epochs", epochs, 0, MAX_EPOCHS) - 1))
         collected = min(self.updates, require_int("updates", updates, 0, epochs))
