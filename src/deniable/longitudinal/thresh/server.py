@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from deniable.errors import InvalidArgument, require_int
 from deniable.estimation.exact import exact_intervals
@@ -62,8 +62,7 @@ class ThreshServer:
         heard = not self.history or ones > self.plan.quorum(self.epoch, n)
         if heard and self.updates < self.plan.updates:
             return True
-        last = self.history[-1]
-        self.history.append(Release(self.epoch, *list(vars(last).values())[1:]))
+        self.history.append(replace(self.history[-1], epoch=self.epoch))
         return False
 
     def estimate(self, ones: int, n: int) -> Release:
