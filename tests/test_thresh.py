@@ -15,7 +15,6 @@ import pytest
 from scipy.stats import binom, chisquare
 
 from deniable.errors import InvalidArgument
-from deniable.longitudinal import thresh
 from deniable.longitudinal.thresh import (
     Crowd,
     Thresh,
