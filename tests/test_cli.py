@@ -123,6 +123,9 @@ def test_the_table_of_mechanisms_takes_huge_domains():
         (("simulate", "-m", "brr"), "2 answers for BRR"),
         (("mechanisms", "--format", "xml"), "xml"),
         (("demo", "-n", "0"), "greater than or"),
+        (("budget", "-m", "grr"), "one that remembers: basicrappor, rappor, lgrr"),
+        (("budget", "-m", "loue", "-1", "1.9"), "'epsilon_1' must be below 1.66001"),
+        (("budget", "--changes", "-1"), "'changes' must be"),
     ],
 )
 def test_bad_options_get_one_clear_line(arguments, message, tmp_path):
@@ -253,3 +256,13 @@ def test_candidates_are_looked_for(tmp_path):
     words.write_text("\n")
     assert "at least one text" in run(*given, code=2).stderr
     assert "No such file" in run(*given[:3], str(tmp_path / "none"), code=2).stderr
+
+
+@pytest.mark.parametrize("name", ["losue", "lolh", "basicrappor", "rappor"])
+def test_a_budget_has_a_row_for_every_number_of_reports(name, tmp_path):
+    chart = tmp_path / "budget.svg"
+    rows = json.loads(run("budget", "-m", name, "-t", "4", "-f", "json", "-c", chart).stdout)
+    assert [row["reports"] for row in rows] == [1, 2, 3, 4, "any"]
+    assert [rows[i]["one answer"] for i in (0, -1)] == pytest.approx([1.0, 2.0])
+    assert rows[-1]["2 changes"] == pytest.approx(6.0)
+    assert "one answer" in chart.read_text()

@@ -260,3 +260,19 @@ def test_the_memo_is_what_the_issue_of_the_guarantee_is():
 def test_only_chains_are_longitudinal():
     found = {f.__name__ for f in dn.mechanisms().values() if issubclass(f, Longitudinal)}
     assert found == {f.__name__ for f in CHAINS}
+
+
+def test_that_an_answer_changed_is_not_protected():
+    """Six reports of one answer, or three of each of two: more than two changes' epsilon apart.
+
+    What was kept stays the same or does not, and reports tell; the guarantee is about histories
+    that change at the same times.
+    """
+    m = dn.LGRR(2, 1.0, 0.9)
+
+    def reports(changes, coins):
+        first, second = (m.memoise((), key, coins) for key in (0, 1))
+        kept = [first] * 3 + ([second] if changes else [first]) * 3
+        return tuple(m.instant((), one, coins) for one in kept)
+
+    assert log_above(exact_channel(reports, range(2)).ratio) > 3 * m.guarantee.after(changes=1)
