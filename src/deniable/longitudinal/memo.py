@@ -1,0 +1,193 @@
+"""What a respondent's device remembers, so that many reports reveal hardly more than one.
+
+A longitudinal mechanism randomises twice: once for ever for every key (the value, or its hash
+cell), and once more for every report. A memo holds what makes the first step the same for ever: 32
+secret bytes, from which every permanent answer is derived (docs/memo.md says how). It also
+counts the keys in use, for each of them costs the respondent the permanent epsilon once.
+"""
+
+from __future__ import annotations
+
+import hmac
+import math
+from abc import ABC, abstractmethod
+from collections.abc import Iterator
+from contextlib import AbstractContextManager, contextmanager
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
+
+from deniable.domain import MAX_SIZE, Domain
+from deniable.errors import InvalidArgument, require_int
+from deniable.randomness import SCALE, WORD_BYTES, ByteCoins, Coins, Keystream, draw_key
+
+if TYPE_CHECKING:
+    from numpy.random import Generator
+
+
+class BudgetSpent(ValueError):
+    """Another permanent answer was asked for than the respondent's budget allows."""
+
+
+class PermanentGuarantee(Protocol):
+    """What the reports of one device reveal together."""
+
+    @property
+    def epsilon(self) -> float:
+        """All reports of one key."""
+
+    def after(self, reports: int | None = None, changes: int = 0) -> float:
+        """So many reports (None: any number) with ``changes`` + 1 different keys."""
+
+
+@runtime_checkable
+class TwoStep(Protocol):
+    """What a memo asks of a mechanism: the two steps, and what they cost."""
+
+    @property
+    def domain(self) -> Domain: ...
+    @property
+    def begin_words(self) -> int: ...
+    @property
+    def keep_words(self) -> int: ...
+    @property
+    def instant_words(self) -> int: ...
+    @property
+    def permanent_guarantee(self) -> PermanentGuarantee: ...
+    def begin(self, coins: Coins) -> Any: ...
+    def key(self, begun: Any, value: int) -> int: ...
+    def keep(self, begun: Any, key: int, coins: Coins) -> Any: ...
+    def instant(self, begun: Any, kept: Any, coins: Coins) -> Any: ...
+    def to_spec(self) -> dict[str, Any]: ...
+
+
+@dataclass
+class Memory:
+    """The contents of a memo: the ``number``-th that this respondent began."""
+
+    secret: bytes
+    most: int | None = None
+    number: int = 1
+    keys: set[int] = field(default_factory=set)
+
+    def use(self, key: int) -> None:
+        """Note a key, if the budget allows it."""
+        if key not in self.keys and self.most is not None and len(self.keys) >= self.most:
+            raise BudgetSpent(
+                f"{self.most} permanent answers are in use, as many as were declared: "
+                "another value is not reported"
+            )
+        self.keys.add(key)
+
+
+class Memo(ABC):
+    """Repeated reports of one respondent under one mechanism for one collection."""
+
+    def __init__(self, mechanism: TwoStep, collection: str) -> None:
+        check_bond(mechanism, collection)
+        self.mechanism = mechanism
+        self.collection = collection
+        self._rng: Generator | None = None
+
+    @abstractmethod
+    def _held(self) -> AbstractContextManager[Memory]:
+        """The memory, for this caller alone; what was changed is durable when the block ends."""
+
+    def report(self, value: Any) -> Any:
+        """A report of an answer; its key is on record before the report exists.
+
+        Refuses with `BudgetSpent` what would need more permanent answers than `most`.
+        """
+        m = self.mechanism
+        index = int(m.domain.encode([value])[0])
+        with self._held() as memory:
+            begun = recall_begun(m, memory.secret)
+            key = require_int("key", m.key(begun, index), 0, SCALE - 1)
+            memory.use(key)
+        kept = recall_kept(m, memory.secret, begun, key)
+        coins = ByteCoins(Keystream(draw_key(self._rng)).bytes(m.instant_words * WORD_BYTES))
+        report = m.instant(begun, kept, coins)
+        coins.finish()
+        return report
+
+    @property
+    def most(self) -> int | None:
+        """The declared budget: at most so many permanent answers."""
+        with self._held() as memory:
+            return memory.most
+
+    @property
+    def keys_used(self) -> int:
+        """The permanent answers in use."""
+        with self._held() as memory:
+            return len(memory.keys)
+
+    @property
+    def spent(self) -> float:
+        """The epsilon that this respondent may have spent: keys in use, and all of lost memos."""
+        with self._held() as memory:
+            used, lost, most = len(memory.keys), memory.number - 1, memory.most
+        own = self.mechanism.permanent_guarantee.after(changes=used - 1) if used else 0.0
+        return own + lost * self._worst(most) if lost else own
+
+    def _worst(self, most: int | None) -> float:
+        """What one memo may have spent: ``most`` keys, or all that there are.
+
+        More keys than a list of answers can have are as good as infinitely many.
+        """
+        guarantee = self.mechanism.permanent_guarantee
+        found = guarantee.after(changes=(SCALE if most is None else most) - 1)
+        return found if most or found <= MAX_SIZE * guarantee.epsilon else math.inf
+
+
+class MemoryMemo(Memo):
+    """A memo that lives as long as its process: for simulations and tests."""
+
+    def __init__(
+        self,
+        mechanism: TwoStep,
+        collection: str,
+        most: int | None = None,
+        rng: Generator | None = None,
+    ) -> None:
+        super().__init__(mechanism, collection)
+        self._rng = rng
+        self._memory = Memory(draw_key(rng), check_most(most))
+
+    @contextmanager
+    def _held(self) -> Iterator[Memory]:
+        yield self._memory
+
+
+def check_bond(mechanism: TwoStep, collection: str) -> None:
+    """Refuse what a memo cannot be bound to."""
+    if not isinstance(mechanism, TwoStep):
+        raise InvalidArgument("mechanism", mechanism, "a longitudinal mechanism")
+    if not isinstance(collection, str) or not collection:
+        raise InvalidArgument("collection", collection, "a name")
+
+
+def check_most(most: int | None) -> int | None:
+    """``most`` as a number of keys, or None for no limit."""
+    return None if most is None else require_int("most", most, 1, SCALE)
+
+
+def recall_begun(mechanism: TwoStep, secret: bytes) -> Any:
+    """What the device drew once for ever."""
+    coins = _coins(secret, b"deniable memo begin", 0, mechanism.begin_words)
+    begun = mechanism.begin(coins)
+    coins.finish()
+    return begun
+
+
+def recall_kept(mechanism: TwoStep, secret: bytes, begun: Any, key: int) -> Any:
+    """The permanent answer of a key."""
+    coins = _coins(secret, b"deniable memo keep", key, mechanism.keep_words)
+    kept = mechanism.keep(begun, key, coins)
+    coins.finish()
+    return kept
+
+
+def _coins(secret: bytes, label: bytes, index: int, words: int) -> ByteCoins:
+    """Stream ``index`` of AES-256-CTR under HMAC-SHA-256(secret, label)."""
+    derived = hmac.digest(secret, label, "sha256")
+    return ByteCoins(Keystream(derived, index).bytes(words * WORD_BYTES))
