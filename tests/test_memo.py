@@ -538,8 +538,7 @@ class Mishaps(RuleBasedStateMachine):
 
     @rule(most=st.sampled_from([None, 1, 3]))
     def enrol(self, most):
-        endings = ("memo", "memo.enrolled", "-journal", "-wal", "-shm")
-        traces = [file for file in self.folder.iterdir() if file.name.endswith(endings)]
+        traces = Box(self.path).traces() + Box(self.folder / "memo.enrolled").traces()
         try:
             self.memo = enrol(self.path, most)
         except InvalidArgument:
