@@ -18,7 +18,7 @@ import pytest
 from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes
 from hypothesis import settings
 from hypothesis import strategies as st
-from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
+from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
 from deniable.domain import Domain, Text
 from deniable.errors import InvalidArgument, MismatchError
@@ -498,6 +498,9 @@ def test_threads_share_a_memo(path):
 # ---- any sequence of mishaps
 
 FILES = st.sampled_from(["memo", "memo.enrolled"])
+BUDGETS = st.sampled_from([None, 1, 3])
+#: Anywhere in a file, or at its end, where the record is.
+PLACES = st.floats(0, 1, exclude_max=True) | st.floats(0.96, 1, exclude_max=True)
 REFUSALS = (MemoLost, MemoUnavailable, BudgetSpent)
 
 
@@ -536,7 +539,14 @@ class Mishaps(RuleBasedStateMachine):
     def tampered(self):
         self.destroyed |= self.admitted() < len(self.marks)
 
-    @rule(most=st.sampled_from([None, 1, 3]))
+    @initialize(most=BUDGETS)
+    def begin(self, most):
+        self.enrol(most)
+        self.report(0)
+        for name in ("memo", "memo.enrolled"):
+            self.back_up(name)
+
+    @rule(most=BUDGETS)
     def enrol(self, most):
         traces = Box(self.path).traces() + Box(self.folder / "memo.enrolled").traces()
         try:
@@ -561,6 +571,7 @@ class Mishaps(RuleBasedStateMachine):
         assert before, "opened without any trace"
         assert self.admitted() - before in ((0, 1) if lost == "charge" else (0,))
         assert record(self.folder / "memo.enrolled")["number"] == record(self.path)["number"]
+        self.report(0)
 
     @precondition(lambda self: self.memo)
     @rule(value=st.integers(0, 5))
@@ -578,6 +589,11 @@ class Mishaps(RuleBasedStateMachine):
         self.tampered()
 
     @rule()
+    def lose_and_go_on(self):
+        self.delete("memo")
+        self.open("charge")
+
+    @rule()
     def clear(self):
         for file in self.folder.iterdir():
             file.unlink()
@@ -590,7 +606,7 @@ class Mishaps(RuleBasedStateMachine):
             os.truncate(file, file.stat().st_size * part // 8)
         self.tampered()
 
-    @rule(name=FILES, place=st.floats(0, 1, exclude_max=True), change=st.integers(1, 255))
+    @rule(name=FILES, place=PLACES, change=st.integers(1, 255))
     def garble(self, name, place, change):
         file = self.folder / name
         data = bytearray(file.read_bytes() if file.exists() else b"")
