@@ -10,6 +10,7 @@ from typing import Any
 
 from deniable.domain import Domain, Text
 from deniable.longitudinal.memo_file import FileMemo
+from deniable.mechanisms.memoised import Memoised
 from deniable.randomness import SCALE
 
 
@@ -30,7 +31,7 @@ class Toy:
 
     domain: Domain
     begin_words = 0
-    keep_words = 2
+    memoise_words = 2
     instant_words = 2
 
     def begin(self, coins) -> Any:
@@ -47,6 +48,9 @@ class Toy:
         return {"mechanism": type(self).__name__, "domain": self.domain.to_spec()}
 
 
+Memoised.register(Toy)
+
+
 class TwiceGRR(Toy):
     """The value is kept with probability 3/4, else replaced; and once more for every report."""
 
@@ -54,7 +58,7 @@ class TwiceGRR(Toy):
         drawn = coins.choice(self.domain.size)
         return value if coins.below(3 << 62) else drawn
 
-    def keep(self, begun, key, coins):
+    def memoise(self, begun, key, coins):
         return self._step(key, coins)
 
     def instant(self, begun, kept, coins):
@@ -72,7 +76,7 @@ class Telltale(Toy):
     def begin(self, coins):
         return coins.choice(SCALE)
 
-    def keep(self, begun, key, coins):
+    def memoise(self, begun, key, coins):
         return key, coins.choice(SCALE) ^ coins.choice(SCALE)
 
     def instant(self, begun, kept, coins):

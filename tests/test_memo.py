@@ -43,7 +43,7 @@ class Raw(Telltale):
     def begin(self, coins):
         return [coins.choice(SCALE) for _ in range(3)]
 
-    def keep(self, begun, key, coins):
+    def memoise(self, begun, key, coins):
         return [coins.choice(SCALE) for _ in range(2)]
 
 
@@ -82,7 +82,7 @@ def test_the_derivation_is_the_one_in_the_documents(key):
 
 def test_a_family_that_draws_other_words_than_it_says_is_stopped():
     class Greedy(Telltale):
-        keep_words = 1
+        memoise_words = 1
 
     class Sparing(Telltale):
         instant_words = 3
@@ -246,8 +246,9 @@ def test_a_respondent_enrols_once(path, witness):
 def test_a_stray_journal_stops_enrolment(path):
     """It would be played into the new file."""
     path.with_name("memo-journal").write_bytes(b"old pages")
-    with pytest.raises(InvalidArgument, match="memo-journal"):
+    with pytest.raises(InvalidArgument) as refusal:
         enrol(path)
+    assert refusal.value.value.endswith("memo-journal")
 
 
 def test_without_any_trace_nothing_is_opened(path):
@@ -387,8 +388,9 @@ def test_the_witness_may_live_elsewhere(path, tmp_path):
     path.unlink()
     with pytest.raises(MemoLost, match="other/seen"):
         open_memo(path, **place)
-    with pytest.raises(InvalidArgument, match="other/seen"):
+    with pytest.raises(InvalidArgument) as refusal:
         enrol(path, **place)
+    assert refusal.value.value == str(place["witness"])
     with pytest.raises(InvalidArgument, match="another file than the memo"):
         open_memo(path, witness=path)
 

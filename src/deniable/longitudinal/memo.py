@@ -14,11 +14,12 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Any
 
-from deniable.domain import MAX_SIZE, Domain
+from deniable.domain import MAX_SIZE
 from deniable.errors import InvalidArgument, require_int
-from deniable.randomness import SCALE, WORD_BYTES, ByteCoins, Coins, Keystream, draw_key
+from deniable.mechanisms.memoised import Memoised
+from deniable.randomness import SCALE, WORD_BYTES, ByteCoins, Keystream, draw_key
 
 if TYPE_CHECKING:
     from numpy.random import Generator
@@ -26,38 +27,6 @@ if TYPE_CHECKING:
 
 class BudgetSpent(ValueError):
     """Another permanent answer was asked for than the respondent's budget allows."""
-
-
-class PermanentGuarantee(Protocol):
-    """What the reports of one device reveal together."""
-
-    @property
-    def epsilon(self) -> float:
-        """All reports of one key."""
-
-    def after(self, reports: int | None = None, changes: int = 0) -> float:
-        """So many reports (None: any number) with ``changes`` + 1 different keys."""
-
-
-@runtime_checkable
-class TwoStep(Protocol):
-    """What a memo asks of a mechanism: the two steps, and what they cost."""
-
-    @property
-    def domain(self) -> Domain: ...
-    @property
-    def begin_words(self) -> int: ...
-    @property
-    def keep_words(self) -> int: ...
-    @property
-    def instant_words(self) -> int: ...
-    @property
-    def permanent_guarantee(self) -> PermanentGuarantee: ...
-    def begin(self, coins: Coins) -> Any: ...
-    def key(self, begun: Any, value: int) -> int: ...
-    def keep(self, begun: Any, key: int, coins: Coins) -> Any: ...
-    def instant(self, begun: Any, kept: Any, coins: Coins) -> Any: ...
-    def to_spec(self) -> dict[str, Any]: ...
 
 
 @dataclass
@@ -82,7 +51,7 @@ class Memory:
 class Memo(ABC):
     """Repeated reports of one respondent under one mechanism for one collection."""
 
-    def __init__(self, mechanism: TwoStep, collection: str) -> None:
+    def __init__(self, mechanism: Memoised, collection: str) -> None:
         check_bond(mechanism, collection)
         self.mechanism = mechanism
         self.collection = collection
@@ -144,7 +113,7 @@ class MemoryMemo(Memo):
 
     def __init__(
         self,
-        mechanism: TwoStep,
+        mechanism: Memoised,
         collection: str,
         most: int | None = None,
         rng: Generator | None = None,
@@ -158,10 +127,10 @@ class MemoryMemo(Memo):
         yield self._memory
 
 
-def check_bond(mechanism: TwoStep, collection: str) -> None:
+def check_bond(mechanism: Memoised, collection: str) -> None:
     """Refuse what a memo cannot be bound to."""
-    if not isinstance(mechanism, TwoStep):
-        raise InvalidArgument("mechanism", mechanism, "a longitudinal mechanism")
+    if not isinstance(mechanism, Memoised):
+        raise InvalidArgument("mechanism", mechanism, "one of two steps, such as LGRR")
     if not isinstance(collection, str) or not collection:
         raise InvalidArgument("collection", collection, "a name")
 
@@ -171,7 +140,7 @@ def check_most(most: int | None) -> int | None:
     return None if most is None else require_int("most", most, 1, SCALE)
 
 
-def recall_begun(mechanism: TwoStep, secret: bytes) -> Any:
+def recall_begun(mechanism: Memoised, secret: bytes) -> Any:
     """What the device drew once for ever."""
     coins = _coins(secret, b"deniable memo begin", 0, mechanism.begin_words)
     begun = mechanism.begin(coins)
@@ -179,10 +148,10 @@ def recall_begun(mechanism: TwoStep, secret: bytes) -> Any:
     return begun
 
 
-def recall_kept(mechanism: TwoStep, secret: bytes, begun: Any, key: int) -> Any:
+def recall_kept(mechanism: Memoised, secret: bytes, begun: Any, key: int) -> Any:
     """The permanent answer of a key."""
-    coins = _coins(secret, b"deniable memo keep", key, mechanism.keep_words)
-    kept = mechanism.keep(begun, key, coins)
+    coins = _coins(secret, b"deniable memo keep", key, mechanism.memoise_words)
+    kept = mechanism.memoise(begun, key, coins)
     coins.finish()
     return kept
 

@@ -18,7 +18,8 @@ from typing import Any, Literal, Self
 
 from deniable.errors import CorruptData, InvalidArgument, MismatchError
 from deniable.longitudinal.box import Box
-from deniable.longitudinal.memo import Memo, Memory, TwoStep, check_bond, check_most
+from deniable.longitudinal.memo import Memo, Memory, check_bond, check_most
+from deniable.mechanisms.memoised import Memoised
 from deniable.randomness import draw_key
 
 FORMAT = 1
@@ -37,7 +38,7 @@ class FileMemo(Memo):
     def __init__(
         self,
         path: FilePath,
-        mechanism: TwoStep,
+        mechanism: Memoised,
         collection: str,
         lost: Literal["refuse", "charge"] = "refuse",
         witness: FilePath | None = None,
@@ -60,7 +61,7 @@ class FileMemo(Memo):
     def enrol(
         cls,
         path: FilePath,
-        mechanism: TwoStep,
+        mechanism: Memoised,
         collection: str,
         most: int | None = None,
         witness: FilePath | None = None,
@@ -166,7 +167,7 @@ class Terms:
     mechanism: str
 
     @classmethod
-    def of(cls, mechanism: TwoStep, collection: str) -> Terms:
+    def of(cls, mechanism: Memoised, collection: str) -> Terms:
         check_bond(mechanism, collection)
         return cls(collection, hashlib.sha256(_json(mechanism.to_spec())).hexdigest())
 
