@@ -33,6 +33,27 @@ Chart = Annotated[
     list[Path] | None,
     typer.Option("--chart", "-c", help="Save a chart (.html, .png or .svg); may be repeated."),
 ]
+Spec = Annotated[
+    Path | None,
+    typer.Option("--mechanism", "-m", help="Spec (JSON) of the reports, if not in the file."),
+]
+MethodName = Annotated[
+    str | None, typer.Option("--method", help="See `deniable methods`. Default: bayes.")
+]
+Confidence = Annotated[float, typer.Option(help="Level of the intervals.")]
+Errors = Annotated[
+    str | None,
+    typer.Option(help="score, exact, bootstrap, posterior, information or regression."),
+]
+Population = Annotated[str, typer.Option(help="respondents, or everyone they are a sample of.")]
+CandidatesFile = Annotated[
+    Path | None,
+    typer.Option(help="Text file, one candidate a line (spaces count), if answers were any text."),
+]
+Options = Annotated[
+    list[str] | None,
+    typer.Option("--option", "-o", help="NAME=JSON of the method, e.g. iterations=100."),
+]
 
 
 @app.callback(invoke_without_command=True)
@@ -193,40 +214,20 @@ def _save_charts(paths: list[Path] | None, make: Any) -> None:
 @app.command()
 def estimate(
     files: Annotated[list[Path], typer.Argument(help="Reports (Parquet) or tallies; combined.")],
-    mechanism: Annotated[
-        Path | None,
-        typer.Option("--mechanism", "-m", help="Spec (JSON) of the reports, if not in the file."),
-    ] = None,
-    method: Annotated[
-        str | None, typer.Option("--method", help="See `deniable methods`. Default: bayes.")
-    ] = None,
-    confidence: Annotated[float, typer.Option(help="Level of the intervals.")] = 0.95,
-    errors: Annotated[
-        str | None,
-        typer.Option(help="score, exact, bootstrap, posterior, information or regression."),
-    ] = None,
-    population: Annotated[
-        str, typer.Option(help="respondents, or everyone they are a sample of.")
-    ] = "respondents",
+    mechanism: Spec = None,
+    method: MethodName = None,
+    confidence: Confidence = 0.95,
+    errors: Errors = None,
+    population: Population = "respondents",
     simultaneous: Annotated[
         bool, typer.Option("--simultaneous", help="Intervals that hold for all values together.")
     ] = False,
-    candidates: Annotated[
-        Path | None,
-        typer.Option(
-            help="Text file, one candidate a line (spaces count), if answers were any text."
-        ),
-    ] = None,
-    option: Annotated[
-        list[str] | None,
-        typer.Option("--option", "-o", help="NAME=JSON of the method, e.g. iterations=100."),
-    ] = None,
+    candidates: CandidatesFile = None,
+    option: Options = None,
     layout: Layout = Format.table,
     chart: Chart = None,
 ) -> None:
     """Estimate frequencies with intervals from files of reports or tallies."""
-    from rich.console import Console
-
     from deniable.estimation import combine
     from deniable.studio.files import read_candidates, read_options, read_sources
 
@@ -241,11 +242,76 @@ def estimate(
         candidates=None if candidates is None else read_candidates(candidates),
         **read_options(option or []),
     )
+    _print(found, layout)
+    _save_charts(chart, found.plot)
+
+
+def _print(found: Any, layout: Format) -> None:
+    """Numbers that have exports of their own."""
+    from rich.console import Console
+
     if layout is Format.table:
         Console().print(found.table())
     else:
         print(found.to_json() if layout is Format.json else found.to_csv().rstrip("\n"))
-    _save_charts(chart, found.plot)
+
+
+@app.command()
+def series(
+    files: Annotated[
+        list[Path],
+        typer.Argument(help="One file a round (reports or a tally), named for it; or one of all."),
+    ],
+    mechanism: Spec = None,
+    method: MethodName = None,
+    confidence: Confidence = 0.95,
+    errors: Errors = None,
+    population: Population = "respondents",
+    false_alarm: Annotated[
+        float, typer.Option(help="Probability of any flag if nothing changes.")
+    ] = 0.05,
+    respondents: Annotated[
+        str | None,
+        typer.Option(
+            help="same (a panel) or fresh. Default: fresh for changes, same for --pooled."
+        ),
+    ] = None,
+    baseline: Annotated[
+        str | None, typer.Option(help="Compare with this round, not with the one before.")
+    ] = None,
+    pooled: Annotated[
+        bool, typer.Option("--pooled", help="One estimate from all rounds, for a stable truth.")
+    ] = False,
+    candidates: CandidatesFile = None,
+    option: Options = None,
+    values: Annotated[
+        str | None, typer.Option(help="Values to show, with commas between. Default: frequent.")
+    ] = None,
+    layout: Layout = Format.table,
+    chart: Chart = None,
+) -> None:
+    """Estimate every round of a repeated collection, and flag what changed between rounds.
+
+    Rounds are named for their files and in the order of their names. CSV holds the series alone.
+    """
+    from deniable.studio import repeated
+    from deniable.studio.files import read_candidates, read_options, read_rounds
+
+    _check_charts(chart)
+    collection = read_rounds(files, mechanism)
+    listed = None if candidates is None else read_candidates(candidates)
+    chosen: dict[str, Any] = {"confidence": confidence, "errors": errors, "population": population}
+    chosen |= {"candidates": listed, **read_options(option or [])}
+    kind = {} if respondents is None else {"respondents": respondents}
+    if pooled:
+        one = repeated.tallied(collection).pooled(method, **chosen, **kind)
+        _print(one, layout)
+        _save_charts(chart, one.plot)
+        return
+    found = repeated.study(collection, method, chosen, false_alarm, baseline=baseline, **kind)
+    wanted = found.chosen(values)
+    repeated.show(found, layout, wanted)
+    _save_charts(chart, lambda: found.series.plot(values=wanted, changes=found.changes))
 
 
 @app.command()

@@ -95,18 +95,13 @@ class Tally:
 
     def to_bytes(self) -> bytes:
         """Magic, version, header length, JSON header, counts (little-endian), digest."""
-        header = json.dumps(
-            {
-                "mechanism": self.mechanism.to_spec(),
-                "n": self.n,
-                "identified": self.identified,
-                "fingerprint": f"{self.fingerprint:064x}",
-            },
-            separators=(",", ":"),
-        ).encode()
-        prefix = _PREFIX.pack(MAGIC, _VERSION, len(header))
-        body = prefix + header + self.counts.astype("<i8").tobytes()
-        return body + _digest(body)
+        header = {
+            "mechanism": self.mechanism.to_spec(),
+            "n": self.n,
+            "identified": self.identified,
+            "fingerprint": f"{self.fingerprint:064x}",
+        }
+        return seal(MAGIC, header, self.counts.astype("<i8").tobytes())
 
     @classmethod
     def from_bytes(cls, data: bytes, mechanism: Mechanism | None = None) -> Tally:
@@ -142,23 +137,35 @@ def _digest(body: bytes) -> bytes:
     return hashlib.sha256(body).digest()[:_DIGEST_BYTES]
 
 
-def _open(data: bytes) -> tuple[dict[str, Any], NDArray[np.int64]]:
-    """The header and the counts, if the bytes are a whole tally of a version we know."""
+def seal(magic: bytes, header: dict[str, Any], content: bytes) -> bytes:
+    """Magic, version, header length, JSON header, content, digest."""
+    text = json.dumps(header, separators=(",", ":")).encode()
+    body = _PREFIX.pack(magic, _VERSION, len(text)) + text + content
+    return body + _digest(body)
+
+
+def unseal(magic: bytes, data: bytes, name: str) -> tuple[Any, bytes]:
+    """The header and the content, if `seal` wrote these bytes in a version we know."""
     if not isinstance(data, (bytes, bytearray, memoryview)):
         raise InvalidArgument("data", data, "bytes")
     data = bytes(data)
-    if len(data) < _PREFIX.size + _DIGEST_BYTES or not data.startswith(MAGIC):
-        raise CorruptData(f"these {len(data)} bytes are not a tally")
+    if len(data) < _PREFIX.size + _DIGEST_BYTES or not data.startswith(magic):
+        raise CorruptData(f"these {len(data)} bytes are not a {name}")
     _, version, length = _PREFIX.unpack_from(data)
     if version != _VERSION:
-        raise CorruptData(f"tally version {version} is not known here (only {_VERSION})")
+        raise CorruptData(f"{name} version {version} is not known here (only {_VERSION})")
     body, digest = data[:-_DIGEST_BYTES], data[-_DIGEST_BYTES:]
     if _digest(body) != digest:
-        raise CorruptData("the tally is truncated or was altered: its digest does not fit")
-    header, counts = body[_PREFIX.size :][:length], body[_PREFIX.size + length :]
+        raise CorruptData(f"the {name} is truncated or was altered: its digest does not fit")
+    return parse_json(body[_PREFIX.size :][:length]), body[_PREFIX.size + length :]
+
+
+def _open(data: bytes) -> tuple[dict[str, Any], NDArray[np.int64]]:
+    """The header and the counts of a whole tally."""
+    header, counts = unseal(MAGIC, data, "tally")
     if len(counts) % 8:
         raise CorruptData(f"the tally is not whole: {len(counts)} bytes of counts")
-    return _checked_header(parse_json(header)), np.frombuffer(counts, dtype="<i8")
+    return _checked_header(header), np.frombuffer(counts, dtype="<i8")
 
 
 def _checked_header(header: Any) -> dict[str, Any]:

@@ -2,10 +2,6 @@
 
 from __future__ import annotations
 
-import csv
-import html
-import io
-import json
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -15,22 +11,18 @@ from numpy.typing import ArrayLike, NDArray
 
 from deniable.domain import Label
 from deniable.errors import InvalidArgument
-from deniable.extras import pandas, pyarrow
+from deniable.estimation.exports import SHOWN, Exports, column
 from deniable.mechanisms.base import as_floats
 
 if TYPE_CHECKING:
     import altair as alt
-    import pandas as pd
-    import pyarrow as pa
     from rich.table import Table
 
 Floats = NDArray[np.float64]
-#: Rows shown on a screen; all of them are in every export.
-SHOWN = 40
 
 
 @dataclass(frozen=True, eq=False)
-class Estimate:
+class Estimate(Exports):
     """Frequencies with their errors.
 
     ``errors`` says of which kind ``standard_errors`` and ``intervals`` are: "score" and "exact"
@@ -57,24 +49,13 @@ class Estimate:
     certificate: float | None = None
 
     def columns(self) -> dict[str, list[Any]]:
-        """The estimate as plain columns, the common form of every export.
-
-        Labels of several kinds become text, because a column has one type.
-        """
-        mixed = len({type(label) for label in self.labels}) > 1
         return {
-            "value": [str(label) for label in self.labels] if mixed else list(self.labels),
+            "value": column(self.labels),
             "frequency": self.frequencies.tolist(),
             "standard_error": self.standard_errors.tolist(),
             "low": self.intervals[:, 0].tolist(),
             "high": self.intervals[:, 1].tolist(),
         }
-
-    def rows(self) -> list[dict[str, Any]]:
-        """`columns`, one entry a value."""
-        columns = self.columns()
-        cells = zip(*columns.values(), strict=True)
-        return [dict(zip(columns, row, strict=True)) for row in cells]
 
     @property
     def about(self) -> dict[str, Any]:
@@ -96,26 +77,6 @@ class Estimate:
         together = "simultaneous " if self.simultaneous else ""
         level = f"{100 * self.confidence:.6g} %"
         return f"{level} {together}{self.errors} intervals about {self.population}"
-
-    def to_pandas(self) -> pd.DataFrame:
-        return pandas().DataFrame(self.columns())
-
-    def to_arrow(self) -> pa.Table:
-        """An Arrow table with `about` in its metadata."""
-        metadata = {f"deniable.{key}": str(value) for key, value in self.about.items()}
-        return pyarrow().table(self.columns()).replace_schema_metadata(metadata)
-
-    def to_json(self) -> str:
-        """An object with `about` and one entry a value."""
-        return json.dumps({**self.about, "values": self.rows()}, indent=2)
-
-    def to_csv(self) -> str:
-        columns = self.columns()
-        text = io.StringIO()
-        writer = csv.writer(text, lineterminator="\n")
-        writer.writerow(columns)
-        writer.writerows(zip(*columns.values(), strict=True))
-        return text.getvalue()
 
     def plot(self, truth: ArrayLike | None = None) -> alt.LayerChart:
         """Bars with intervals; ``truth`` (of a simulation) is marked beside them."""
@@ -149,23 +110,5 @@ class Estimate:
             raise InvalidArgument("truth", truth, f"{len(self.labels)} frequencies")
         return values
 
-    def __rich__(self) -> Table:
-        return self.table()
-
     def __str__(self) -> str:
         return f"{self.method} frequencies of {self.n} reports, {self.source}"
-
-    def _repr_html_(self) -> str:
-        head = "".join(f"<th>{name}</th>" for name in self.columns())
-        rows = self.rows()
-        shown = [rows[i].values() for i in self.shown()]
-        body = "".join(f"<tr>{''.join(map(_cell, row))}</tr>" for row in shown)
-        cut = len(shown) < len(rows)
-        note = f"; the {len(shown)} most frequent of {len(rows)} values" if cut else ""
-        caption = html.escape(f"{self} ({self.interval_words}{note})")
-        return f"<table><caption>{caption}</caption><tr>{head}</tr>{body}</table>"
-
-
-def _cell(value: Any) -> str:
-    text = f"{value:.4f}" if isinstance(value, float) else html.escape(str(value))
-    return f"<td>{text}</td>"

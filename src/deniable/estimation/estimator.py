@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -57,17 +58,41 @@ def combine(
     values together. Reports about any text are asked about ``candidates``; all other answers are
     estimated together as `OUTSIDE`.
     """
-    name = DEFAULT_METHOD if method is None else method
-    find_method(name)
-    level = check_confidence(confidence)
-    _check_choices(errors, population)
-    require_type("simultaneous", simultaneous, bool)
-    evidence = Evidence.of(_asked(parts, candidates))
+    choices = Choices(method, confidence, errors, population, simultaneous, options)
+    return conclude(Evidence.of(asked(parts, candidates)), choices)
+
+
+@dataclass(frozen=True)
+class Choices:
+    """What the caller of `combine` wants, checked before any work is done."""
+
+    method: str | None = None
+    confidence: float = 0.95
+    errors: str | None = None
+    population: str = "respondents"
+    simultaneous: bool = False
+    options: dict[str, Any] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        find_method(self.name)
+        check_confidence(self.confidence)
+        _check_choices(self.errors, self.population)
+        require_type("simultaneous", self.simultaneous, bool)
+
+    @property
+    def name(self) -> str:
+        return DEFAULT_METHOD if self.method is None else self.method
+
+
+def conclude(evidence: Evidence, choices: Choices) -> Estimate:
+    """The estimate that this evidence leads to."""
+    name, errors, population = choices.name, choices.errors, choices.population
+    level, simultaneous = check_confidence(choices.confidence), choices.simultaneous
     _check_open(evidence, errors)
-    decoded = decode(evidence, name, options)
+    decoded = decode(evidence, name, choices.options)
     each = simultaneous_confidence(level, evidence.k) if simultaneous else level
     sampling = population == "everyone"
-    found = _uncertainty(evidence, name, decoded, each, sampling, errors, options)
+    found = _uncertainty(evidence, name, decoded, each, sampling, errors, choices.options)
     return Estimate(
         labels=evidence.domain.labels or tuple(range(evidence.k)),
         frequencies=decoded.frequencies,
@@ -84,7 +109,7 @@ def combine(
     )
 
 
-def _asked(
+def asked(
     parts: Sequence[Tally | Reports], candidates: Iterable[str] | None
 ) -> Sequence[Tally | Reports]:
     """The parts, about the candidates where the answers were any text."""

@@ -8,6 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from deniable.errors import InvalidArgument
+from deniable.longitudinal.rounds import MAGIC as ROUNDS
+from deniable.longitudinal.rounds import Round, Rounds
 from deniable.mechanisms import Mechanism, from_spec
 from deniable.reports import Reports, parse_json
 from deniable.tally import MAGIC, Tally
@@ -50,9 +52,23 @@ def read_options(texts: Sequence[str]) -> dict[str, Any]:
     return options
 
 
-def _read(file: Path, mechanism: Mechanism | None) -> Tally | Reports:
+def read_rounds(files: Sequence[Path], spec: Path | None) -> dict[Round, Tally | Reports]:
+    """Each file as a round that is named for it; or the rounds of one file."""
+    mechanism = None if spec is None else read_mechanism(spec)
+    if len(files) == 1 and _starts_with(files[0], ROUNDS):
+        return dict(Rounds.from_bytes(files[0].read_bytes(), mechanism).tallies())
+    names = [file.stem for file in files]
+    if len(set(names)) < len(names):
+        raise InvalidArgument("files", names, "files of different names, one a round")
+    return {name: _read(file, mechanism) for name, file in zip(names, files, strict=True)}
+
+
+def _starts_with(file: Path, magic: bytes) -> bool:
     with file.open("rb") as opened:
-        start = opened.read(len(MAGIC))
-    if start == MAGIC:
+        return opened.read(len(magic)) == magic
+
+
+def _read(file: Path, mechanism: Mechanism | None) -> Tally | Reports:
+    if _starts_with(file, MAGIC):
         return Tally.from_bytes(file.read_bytes(), mechanism)
     return Reports.from_parquet(file, mechanism)

@@ -11,12 +11,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from deniable.estimation.exports import SHOWN
 from deniable.studio.formats import Format
 
 if TYPE_CHECKING:
     from rich.table import Table
 
     from deniable.estimation import Estimate
+    from deniable.longitudinal import Changes, Series
 
 Row = Mapping[str, Any]
 BAR_WIDTH = 14
@@ -99,9 +101,57 @@ def estimate_table(estimate: Estimate, truth: NDArray[np.float64] | None = None)
     cut = f"; the {len(rows)} most frequent of {k} values" if len(rows) < k else ""
     caption = estimate.interval_words + cut
     table = rich_table(rows, str(estimate), caption)
-    for column in table.columns[1:]:
-        column.justify, column.no_wrap = "right", True
+    _numbers_right(table, 1)
     table.columns[-1].justify, table.columns[-1].overflow = "left", "crop"
+    return table
+
+
+def series_table(series: Series, places: Sequence[int]) -> Table:
+    """One row a round: n, and a frequency with half its interval for each of some values."""
+    rows = []
+    halves = np.diff(series.intervals[:, places], axis=2) / 2
+    # Two digits of the intervals, so that four values fit a narrow terminal.
+    digits = int(np.clip(1 - np.floor(np.log10(max(halves.min(), 1e-6))), 3, 6))
+    for label, estimate in zip(series.rounds, series.estimates, strict=True):
+        half = (estimate.intervals[:, 1] - estimate.intervals[:, 0]) / 2
+        cells = {
+            str(series.values[i]): f"{estimate.frequencies[i]:.{digits}f} ±{half[i]:.{digits}f}"
+            for i in places
+        }
+        rows.append({"round": str(label), "n": f"{estimate.n:,}", **cells})
+    k = len(series.values)
+    cut = f"; {len(places)} of {k} values" if len(places) < k else ""
+    caption = f"± half of the {series.interval_words}{cut}"
+    return _numbers_right(rich_table(rows, str(series), caption), 1)
+
+
+def changes_table(changes: Changes) -> Table:
+    """One row a flagged change, the clearest first; the clearest of all if none is flagged."""
+    flagged = int(changes.flagged.sum())
+    every = changes.rows()
+    rows = [
+        {
+            "from": str(every[i]["from"]),
+            "to": str(every[i]["to"]),
+            "value": str(every[i]["value"]),
+            "difference": f"{every[i]['difference']:+.4f}",
+            "interval": f"{every[i]['low']:+.4f} .. {every[i]['high']:+.4f}",
+            "p-value": plain(every[i]["p_value"]),
+            "flagged": "yes" if every[i]["flagged"] else "no",
+        }
+        for i in changes.shown(max(1, min(flagged, SHOWN)))
+    ]
+    limit = f"any false alarm: at most {100 * changes.false_alarm:.6g} %"
+    cut = f"; the {SHOWN} clearest" if flagged > SHOWN else ""
+    only = "" if flagged else "; the clearest comparison is shown"
+    caption = f"{limit}; {changes.interval_words}; p-values adjusted{cut}{only}"
+    return _numbers_right(rich_table(rows, str(changes), caption), 3)
+
+
+def _numbers_right(table: Table, first: int) -> Table:
+    """Columns from the first one on hold numbers in words."""
+    for column in table.columns[first:]:
+        column.justify, column.no_wrap = "right", True
     return table
 
 

@@ -1,0 +1,103 @@
+"""Ways out for numbers in columns: pandas, Arrow, JSON, CSV, the terminal and notebooks."""
+
+from __future__ import annotations
+
+import csv
+import html
+import io
+import json
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from deniable.extras import pandas, pyarrow
+
+if TYPE_CHECKING:
+    import pandas as pd
+    import pyarrow as pa
+    from rich.table import Table
+
+#: Rows shown on a screen; all of them are in every export.
+SHOWN = 40
+
+
+class Exports(ABC):
+    """What can be written as columns of equal length, and says what they are."""
+
+    #: What the rows are, in JSON and in captions.
+    entries: ClassVar[str] = "values"
+    #: Which rows are shown if there are too many.
+    chosen: ClassVar[str] = "most frequent"
+
+    @abstractmethod
+    def columns(self) -> dict[str, list[Any]]:
+        """The numbers as plain columns, the common form of every export."""
+
+    @property
+    @abstractmethod
+    def about(self) -> dict[str, Any]:
+        """What the numbers are."""
+
+    @property
+    @abstractmethod
+    def interval_words(self) -> str:
+        """What the intervals are, in words."""
+
+    @abstractmethod
+    def table(self) -> Table:
+        """A table for the terminal."""
+
+    @abstractmethod
+    def shown(self, most: int = SHOWN) -> list[int]:
+        """The rows to show to a person."""
+
+    def rows(self) -> list[dict[str, Any]]:
+        """`columns`, one entry a row."""
+        columns = self.columns()
+        cells = zip(*columns.values(), strict=True)
+        return [dict(zip(columns, row, strict=True)) for row in cells]
+
+    def to_pandas(self) -> pd.DataFrame:
+        return pandas().DataFrame(self.columns())
+
+    def to_arrow(self) -> pa.Table:
+        """An Arrow table with `about` in its metadata."""
+        metadata = {f"deniable.{key}": str(value) for key, value in self.about.items()}
+        return pyarrow().table(self.columns()).replace_schema_metadata(metadata)
+
+    def to_json(self) -> str:
+        """An object with `about` and one entry a row."""
+        return json.dumps({**self.about, self.entries: self.rows()}, indent=2)
+
+    def to_csv(self) -> str:
+        columns = self.columns()
+        text = io.StringIO()
+        writer = csv.writer(text, lineterminator="\n")
+        writer.writerow(columns)
+        writer.writerows(zip(*columns.values(), strict=True))
+        return text.getvalue()
+
+    def __rich__(self) -> Table:
+        return self.table()
+
+    def _repr_html_(self) -> str:
+        head = "".join(f"<th>{name}</th>" for name in self.columns())
+        rows = self.rows()
+        shown = [rows[i].values() for i in self.shown()]
+        body = "".join(f"<tr>{''.join(map(_cell, row))}</tr>" for row in shown)
+        caption = html.escape(f"{self} ({self.interval_words}{self._cut(len(shown), len(rows))})")
+        return f"<table><caption>{caption}</caption><tr>{head}</tr>{body}</table>"
+
+    def _cut(self, shown: int, rows: int) -> str:
+        return f"; the {shown} {self.chosen} of {rows} {self.entries}" if shown < rows else ""
+
+
+def column(labels: Sequence[Any]) -> list[Any]:
+    """Labels as a column; those of several kinds become text, because a column has one type."""
+    mixed = len({type(label) for label in labels}) > 1
+    return [str(label) for label in labels] if mixed else list(labels)
+
+
+def _cell(value: Any) -> str:
+    text = f"{value:.4f}" if isinstance(value, float) else html.escape(str(value))
+    return f"<td>{text}</td>"

@@ -1,0 +1,179 @@
+"""What changed between rounds, with a stated rate of false alarms."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from deniable.domain import Label
+from deniable.errors import InvalidArgument
+from deniable.estimation.estimator import asked
+from deniable.estimation.exports import SHOWN, Exports, column
+from deniable.estimation.intervals import simultaneous_confidence
+from deniable.longitudinal.comparing import Side, difference_intervals, p_values
+from deniable.longitudinal.pooling import check_respondents
+from deniable.longitudinal.rounds import Round, Rounds
+
+if TYPE_CHECKING:
+    from rich.table import Table
+
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class Changes(Exports):
+    """Comparisons x values: differences of unbiased frequencies, and which are more than chance.
+
+    ``p_values`` are adjusted for all comparisons and values (Holm 1979): where one is at most
+    ``false_alarm``, the change is ``flagged``. If nothing changes, the probability that anything is
+    flagged is at most ``false_alarm``; if only some values change, so is the probability that
+    another one is flagged. ``intervals`` hold for all differences together with the confidence
+    1 - ``false_alarm``; Holm's procedure may see a little more than they do.
+    """
+
+    entries: ClassVar[str] = "comparisons"
+    chosen: ClassVar[str] = "clearest"
+
+    #: The rounds (from, to) of each comparison.
+    pairs: tuple[tuple[Round, Round], ...]
+    values: tuple[Label, ...]
+    differences: Floats
+    #: Comparisons x values x (low, high).
+    intervals: Floats
+    p_values: Floats
+    false_alarm: float
+    respondents: str
+    #: "exact" or "normal".
+    test: str
+    #: The mechanism it came from, in words.
+    source: str
+
+    @property
+    def flagged(self) -> NDArray[np.bool_]:
+        """Comparisons x values."""
+        return self.p_values <= self.false_alarm
+
+    def columns(self) -> dict[str, list[Any]]:
+        k, low_high = len(self.values), self.intervals.reshape(-1, 2)
+        labels = np.array(column([label for pair in self.pairs for label in pair]), dtype=object)
+        return {
+            "from": np.repeat(labels[::2], k).tolist(),
+            "to": np.repeat(labels[1::2], k).tolist(),
+            "value": column(self.values) * len(self.pairs),
+            "difference": self.differences.ravel().tolist(),
+            "low": low_high[:, 0].tolist(),
+            "high": low_high[:, 1].tolist(),
+            "p_value": self.p_values.ravel().tolist(),
+            "flagged": self.flagged.ravel().tolist(),
+        }
+
+    @property
+    def about(self) -> dict[str, Any]:
+        """What the numbers are."""
+        return {
+            "false_alarm": self.false_alarm,
+            "respondents": self.respondents,
+            "test": self.test,
+            "mechanism": self.source,
+        }
+
+    @property
+    def interval_words(self) -> str:
+        """What the intervals are, in words."""
+        return f"{100 * (1 - self.false_alarm):.6g} % simultaneous intervals"
+
+    def table(self) -> Table:
+        """A table for the terminal: the flagged changes, the clearest first."""
+        from deniable.studio.tables import changes_table
+
+        return changes_table(self)
+
+    def shown(self, most: int = SHOWN) -> list[int]:
+        """The comparisons with the least p-values."""
+        order: list[int] = np.argsort(self.p_values, axis=None, kind="stable")[:most].tolist()
+        return order
+
+    def __str__(self) -> str:
+        some = f"{int(self.flagged.sum())} changes flagged in {self.flagged.size} comparisons"
+        return f"{some} ({self.test} tests, {self.respondents} respondents), {self.source}"
+
+
+def changes(
+    rounds: Rounds,
+    false_alarm: float = 0.05,
+    *,
+    respondents: str = "fresh",
+    baseline: Round | None = None,
+    candidates: Iterable[str] | None = None,
+) -> Changes:
+    """Compare each round with the one before it, or with the ``baseline``, for every value.
+
+    ``respondents`` is "fresh" (samples of everyone, the safe choice: the false-alarm rate holds for
+    a panel, too) or "same" (a panel that answers in every round: sees much smaller changes, but
+    people who change places, as many in each direction, are a change to it).
+    """
+    check_respondents(respondents)
+    allowed = check_false_alarm(false_alarm)
+    pairs = _pairs(rounds.labels, baseline)
+    sides = {label: Side.of(tally) for label, tally in _asked(rounds, candidates).items()}
+    compared = [(sides[r], sides[s]) for r, s in pairs]
+    same = respondents == "same"
+    found = np.array([p_values(r, s, same) for r, s in compared])
+    level = simultaneous_confidence(1 - allowed, found.size)
+    first = compared[0][0]
+    domain = first.part.tally.mechanism.domain
+    return Changes(
+        pairs=tuple(pairs),
+        values=domain.labels or tuple(range(domain.size)),
+        differences=np.array([s.x - r.x for r, s in compared]),
+        intervals=np.array([difference_intervals(r, s, same, level) for r, s in compared]),
+        p_values=holm(found),
+        false_alarm=allowed,
+        respondents=respondents,
+        test="normal" if same or first.supports is None else "exact",
+        source=str(first.part.tally.mechanism),
+    )
+
+
+def holm(p: Floats) -> Floats:
+    """Adjusted p-values: the i-th smallest of m times m - i + 1, made monotone, at most 1.
+
+    Whatever the dependence, flagging those of at most alpha makes a false alarm with at most alpha.
+    """
+    order = np.argsort(p, axis=None)
+    scaled = p.ravel()[order] * np.arange(p.size, 0, -1)
+    adjusted = np.empty(p.size)
+    adjusted[order] = np.minimum(np.maximum.accumulate(scaled), 1.0)
+    return adjusted.reshape(p.shape)
+
+
+def check_false_alarm(false_alarm: Any) -> float:
+    """``false_alarm``, if it is a probability strictly between 0 and 1."""
+    number = float(false_alarm) if isinstance(false_alarm, (int, float)) else -1.0
+    if not 1e-12 <= number < 1:
+        raise InvalidArgument("false_alarm", false_alarm, "a number strictly between 0 and 1")
+    return number
+
+
+def _pairs(labels: Sequence[Round], baseline: Round | None) -> list[tuple[Round, Round]]:
+    if len(labels) < 2:
+        raise InvalidArgument("rounds", labels, "at least two rounds")
+    if baseline is None:
+        return list(pairwise(labels))
+    if baseline not in labels:
+        raise InvalidArgument("baseline", baseline, f"one of {tuple(labels)}")
+    return [(baseline, label) for label in labels if label != baseline]
+
+
+def _asked(rounds: Rounds, candidates: Iterable[str] | None) -> dict[Round, Any]:
+    """The tally of each round, about the candidates where the answers were any text."""
+    tallies = rounds.tallies()
+    for label, tally in tallies.items():
+        if not tally.n:
+            raise InvalidArgument("rounds", label, "rounds with at least one report")
+    return dict(zip(tallies, asked(list(tallies.values()), candidates), strict=True))

@@ -1,0 +1,90 @@
+"""One estimate from all rounds.
+
+The target is the share among all answers given, sum_r n_r f_r / sum_r n_r: the one frequency if the
+truth is stable, and a well-defined average if it is not. The unbiased frequencies of the merged
+tally estimate it. What differs is how wrong they are. With reports of different people in every
+round, errors are independent. With the same people, a device that keeps a permanent answer repeats
+its noise in every round, and no number of rounds averages it out.
+
+With weights w_r = n_r / sum n, V the variance of as many independent reports and C = n Cov of two
+rounds of the same n people (`Mechanism.repeated_line`), at most min(n_r, n_s) people answered in
+both rounds r and s, so
+
+    Var = V + 2 C sum_{r < s} w_r w_s / max(n_r, n_s).
+
+People who changed their answer, or missed a round, only make it smaller.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from deniable.errors import InvalidArgument
+from deniable.estimation import Estimate
+from deniable.estimation.estimator import Choices, asked, conclude
+from deniable.estimation.evidence import Evidence
+from deniable.longitudinal.rounds import Rounds
+
+#: Who answers in the rounds: a panel, or new people every time.
+RESPONDENTS = ("same", "fresh")
+
+
+def pooled(
+    rounds: Rounds,
+    method: str | None = None,
+    *,
+    respondents: str = "same",
+    confidence: float = 0.95,
+    errors: str | None = None,
+    population: str = "respondents",
+    simultaneous: bool = False,
+    candidates: Iterable[str] | None = None,
+    **options: Any,
+) -> Estimate:
+    """One estimate over all rounds, for a truth that is stable; choices as in `combine`.
+
+    ``respondents`` is "same" (the safe choice: the intervals hold for a panel, and are too wide for
+    fresh people) or "fresh" (all reports are independent). Of the same respondents the errors are
+    "score", whatever the method. For the ``population`` "everyone" a panel is one sample, as large
+    as its largest round.
+    """
+    check_respondents(respondents)
+    same = respondents == "same"
+    if same and errors not in (None, "score"):
+        raise InvalidArgument("errors", errors, "'score' where respondents are the same")
+    kind = "score" if same else errors
+    choices = Choices(method, confidence, kind, population, simultaneous, options)
+    tallies = [tally for tally in rounds.tallies().values() if tally.n]
+    evidence = Evidence.of(asked(tallies, candidates))
+    if same:
+        sizes = np.array([tally.n for tally in tallies])
+        evidence = _of_panel(evidence, sizes, population == "everyone")
+    one = conclude(evidence, choices)
+    words = f"{one.source}; {len(tallies)} rounds of {respondents} respondents"
+    return replace(one, source=words)
+
+
+def check_respondents(respondents: Any) -> None:
+    """Refuse what is none of `RESPONDENTS`."""
+    if not (isinstance(respondents, str) and respondents in RESPONDENTS):
+        raise InvalidArgument("respondents", respondents, f"one of {', '.join(RESPONDENTS)}")
+
+
+def _of_panel(evidence: Evidence, sizes: NDArray[np.int64], sampling: bool) -> Evidence:
+    """The evidence of the merged rounds with the variance that a panel has.
+
+    With O_rs = 1 / max(n_r, n_s), w' O w is the variance of a pooled sample of coins that are kept,
+    and 1 / sum n that of fresh ones.
+    """
+    weights = sizes / sizes.sum()
+    kept = float(weights @ (1 / np.maximum.outer(sizes, sizes)) @ weights)
+    extra = kept - 1 / sizes.sum()
+    mechanism = evidence.parts[0].tally.mechanism
+    a, b = mechanism.repeated_line(np.clip(evidence.unbiased, 0.0, 1.0))
+    between = extra if sampling else 0.0
+    return replace(evidence, a=evidence.a + extra * a, b=evidence.b + extra * b, between=between)

@@ -1,0 +1,171 @@
+"""The estimates of a repeated collection, one a round, in order."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from deniable.domain import Label
+from deniable.errors import InvalidArgument
+from deniable.estimation import Estimate, combine
+from deniable.estimation.exports import SHOWN, Exports, column
+from deniable.longitudinal.rounds import Round
+from deniable.mechanisms.base import as_floats
+from deniable.reports import Reports
+from deniable.tally import Tally
+
+if TYPE_CHECKING:
+    import altair as alt
+    from rich.table import Table
+
+    from deniable.longitudinal.changes import Changes
+
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class Series(Exports):
+    """One estimate a round, all with the same choices.
+
+    Each estimate knows nothing of the others: its interval is about its own round. Whether two
+    rounds differ is another question (`Rounds.changes`), as is what they say together
+    (`Rounds.pooled`).
+    """
+
+    chosen: ClassVar[str] = "first"
+
+    #: The labels of the rounds.
+    rounds: tuple[Round, ...]
+    estimates: tuple[Estimate, ...]
+
+    @classmethod
+    def of(
+        cls, rounds: Mapping[Round, Tally | Reports], method: str | None = None, **choices: Any
+    ) -> Series:
+        """Estimate every round by itself; choices as in `deniable.combine`."""
+        if not rounds:
+            raise InvalidArgument("rounds", rounds, "at least one round")
+        for label, part in rounds.items():
+            if not (part.n if isinstance(part, Tally) else len(part)):
+                raise InvalidArgument("rounds", label, "rounds with at least one report")
+        found = [combine([part], method, **choices) for part in rounds.values()]
+        return cls(tuple(rounds), tuple(found))
+
+    @property
+    def values(self) -> tuple[Label, ...]:
+        """The values that can be answered."""
+        return self.estimates[0].labels
+
+    @property
+    def n(self) -> tuple[int, ...]:
+        """The number of reports in each round."""
+        return tuple(estimate.n for estimate in self.estimates)
+
+    @property
+    def frequencies(self) -> Floats:
+        """Rounds x values."""
+        return np.stack([estimate.frequencies for estimate in self.estimates])
+
+    @property
+    def standard_errors(self) -> Floats:
+        """Rounds x values."""
+        return np.stack([estimate.standard_errors for estimate in self.estimates])
+
+    @property
+    def intervals(self) -> Floats:
+        """Rounds x values x (low, high)."""
+        return np.stack([estimate.intervals for estimate in self.estimates])
+
+    def columns(self) -> dict[str, list[Any]]:
+        each = [estimate.columns() for estimate in self.estimates]
+        k = len(self.values)
+        return {
+            "round": np.repeat(np.array(column(self.rounds), dtype=object), k).tolist(),
+            **{name: [cell for one in each for cell in one[name]] for name in each[0]},
+            "n": np.repeat(self.n, k).tolist(),
+        }
+
+    @property
+    def about(self) -> dict[str, Any]:
+        """What the numbers are."""
+        known = self.estimates[0].about
+        kinds = dict.fromkeys(estimate.errors for estimate in self.estimates)
+        left_out = ("n", "certificate")
+        chosen = {key: value for key, value in known.items() if key not in left_out}
+        return {"rounds": len(self.rounds), **chosen, "errors": " or ".join(kinds)}
+
+    @property
+    def interval_words(self) -> str:
+        """What the intervals are, in words."""
+        known = self.about
+        together = "simultaneous " if known["simultaneous"] else ""
+        level = f"{100 * known['confidence']:.6g} %"
+        return f"{level} {together}{known['errors']} intervals about {known['population']}"
+
+    def plot(
+        self,
+        truth: ArrayLike | None = None,
+        values: Iterable[Label] | None = None,
+        changes: Changes | None = None,
+    ) -> alt.LayerChart:
+        """A line with a band of intervals for each of some values, by default the most frequent.
+
+        ``truth`` (of a simulation; rounds x values, or values if it is stable) is dotted, and
+        flagged ``changes`` are marked.
+        """
+        from deniable.studio.timelines import series_chart
+
+        known = None if truth is None else self._truth(truth)
+        chart: alt.LayerChart = series_chart(self, known, self.most_frequent(values), changes)
+        return chart
+
+    def save(self, path: str | Path, **choices: Any) -> Path:
+        """Save `plot` as .html (one file that works offline), .png or .svg."""
+        from deniable.studio.charts import save
+
+        return save(self.plot(**choices), Path(path))
+
+    def table(self, values: Iterable[Label] | None = None) -> Table:
+        """A table for the terminal: one row a round, a column for each of some values."""
+        from deniable.studio.tables import series_table
+
+        return series_table(self, self.most_frequent(values, 4))
+
+    def shown(self, most: int = SHOWN) -> list[int]:
+        """The first rows."""
+        return list(range(min(most, len(self.rounds) * len(self.values))))
+
+    def most_frequent(self, values: Iterable[Label] | None = None, most: int = 6) -> list[int]:
+        """The places of ``values``, or of those most frequent over all rounds."""
+        if values is None:
+            order = np.argsort(-np.average(self.frequencies, axis=0, weights=self.n), kind="stable")
+            few: list[int] = order[:most].tolist()
+            return few
+        places = {label: i for i, label in enumerate(self.values)}
+        wanted = list(dict.fromkeys(values))
+        if not wanted or not all(value in places for value in wanted):
+            raise InvalidArgument("values", values, f"some of {self.values[:SHOWN]}")
+        return [places[value] for value in wanted]
+
+    def _truth(self, truth: ArrayLike) -> Floats:
+        given = as_floats("truth", truth)
+        shape = self.frequencies.shape
+        if given.shape not in (shape, shape[1:]):
+            raise InvalidArgument("truth", truth, f"frequencies of shape {shape} or {shape[1:]}")
+        return np.broadcast_to(given, shape)
+
+    def __str__(self) -> str:
+        first = self.estimates[0]
+        return (
+            f"{first.method} frequencies of {sum(self.n)} reports in {self.words}, {first.source}"
+        )
+
+    @property
+    def words(self) -> str:
+        """How many rounds there are."""
+        return f"{len(self.rounds)} round{'s' * (len(self.rounds) > 1)}"
