@@ -261,8 +261,11 @@ class CohortMechanism(PublicHashes, Mechanism):
         others = np.maximum(square - f * f, 0.0)
         shared = n * (same * others + different * ((1 - f) ** 2 - others)) - same * (1 - f)
         a, b = np.asarray(other + shared / self.cohorts), np.full(f.shape, own - other)
+        return self._with_outside(a, b, f)
+
+    def _with_outside(self, a: Floats, b: Floats, f: Floats) -> tuple[Floats, Floats]:
+        """The outside is 1 less all candidates, whose errors are not correlated."""
         if self.is_open and f.ndim:
-            # The outside is 1 less all candidates, whose errors are not correlated.
             a[-1], b[-1] = float(a[:-1].sum() + b[:-1] @ f[:-1]), 0.0
         return a, b
 
@@ -270,11 +273,16 @@ class CohortMechanism(PublicHashes, Mechanism):
     def moments(self) -> tuple[float, float, float, float]:
         """The variance of the mean of a value's bits in a report, if it is about the value and if
         not, and the (co)variance of its collisions: all over the squared slope of that mean."""
-        p, q, met = self.inner.p, self.inner.q, self.collisions
+        return self.moments_of(self.inner.p, self.inner.q)
+
+    def moments_of(self, p: Fraction, q: Fraction) -> tuple[float, float, float, float]:
+        """`moments` of bits with this p and q."""
+        met = self.collisions
         gain, shape = p - q, (self.width, self.hashes)
         own = mean_square(p, p * p, *shape) - p * p
         pair = q * q + 2 * q * gain * met.share + gain * gain * met.both
-        other = mean_square(self.q, pair, *shape) - self.q**2
+        mean = q + met.share * gain
+        other = mean_square(mean, pair, *shape) - mean**2
         slope, left = (gain * (1 - met.share)) ** 2, (1 - met.share) ** 2
         found = (own / slope, other / slope, met.same / left, met.different / left)
         return float(found[0]), float(found[1]), float(found[2]), float(found[3])

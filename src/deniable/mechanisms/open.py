@@ -5,8 +5,11 @@ from __future__ import annotations
 from fractions import Fraction
 from functools import cached_property
 
+import numpy as np
+
 from deniable.domain import Candidates, DomainLike, Text
 from deniable.errors import require_int
+from deniable.mechanisms.base import Floats
 from deniable.mechanisms.cohorts import CohortBits, CohortIndices, share_of
 from deniable.mechanisms.direct import GRR
 from deniable.mechanisms.hashes import LIMITS
@@ -174,6 +177,12 @@ class RAPPOR(Memoised, CohortBits):
     def permanent_q(self) -> Fraction:
         q: Fraction = self.inner.permanent_q
         return q + self.collisions.share * (self.permanent_p - q)
+
+    def repeated_line(self, f: Floats) -> tuple[Floats, Floats]:
+        """The variance of the permanent step alone, of devices that keep their cohort, too."""
+        p, q = self.inner.permanent_p, self.inner.permanent_q
+        own, other = self.moments_of(p, q)[:2]
+        return self._with_outside(np.full(f.shape, other), np.full(f.shape, own - other), f)
 
     @cached_property
     def permanent_guarantee(self) -> Lasting:
