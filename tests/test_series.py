@@ -3,6 +3,9 @@
 import csv
 import io
 import json
+import os
+import subprocess
+import sys
 from fractions import Fraction
 from itertools import pairwise
 from math import comb
@@ -19,7 +22,7 @@ from deniable.longitudinal.changes import holm
 from deniable.longitudinal.comparing import Side, conditional_p_values, p_values
 from deniable.mechanisms.base import Mechanism
 from deniable.privacy import enumerate_reports
-from deniable.randomness import SCALE
+from deniable.randomness import SCALE, WORD_BYTES, ByteCoins, Keystream, draw_key
 from deniable.tally import seal, unseal
 
 RARE = 1e-6
@@ -576,3 +579,89 @@ def test_a_panel_sees_more_and_still_keeps_its_word():
     assert binom.sf(alarms - 1, runs, 0.05) > RARE, f"{alarms} of {runs}"
     assert seen["same"] > 160, seen
     assert seen["fresh"] < 40, seen
+
+
+def test_devices_with_memos_differ_between_rounds_as_stated():
+    """H0: (x_2 - x_1)^2 over V_1 + V_2 - 2 C sums to chi-square, with the code of the device."""
+    m, rng, people, total = (
+        dn.BasicRAPPOR(3, 2.0, epsilon_inf=2.2),
+        np.random.default_rng(11),
+        150,
+        0.0,
+    )
+    coins = ByteCoins(Keystream(draw_key(rng)).bytes(WORD_BYTES * 3 * 3 * people * 100))
+    truth = np.full(3, 1 / 3)
+    expected = 2 * m.variance(people, truth) - 2 * m.repeated_line(truth)[0] / people
+    for _ in range(100):
+        memos = [m.permanent_row((i % 3,), coins) for i in range(people)]
+        columns = [m.pack([m.instant(memo, coins) for memo in memos]) for _ in range(2)]
+        first, second = (m.unbiased(m.count(column), people) for column in columns)
+        total += float(np.sum((second - first) ** 2 / expected))
+    low, high = chi2.ppf([RARE / 2, 1 - RARE / 2], 300)
+    assert low < total < high, total / 300
+
+
+# ---- the command
+
+
+@pytest.fixture(scope="module")
+def files(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("rounds")
+    m, rng = dn.GRR(LABELS, 3.0), np.random.default_rng(12)
+    rounds = Rounds(m)
+    for week, shares in enumerate([(0.6, 0.3, 0.1), (0.6, 0.3, 0.1), (0.2, 0.3, 0.5)], 9):
+        reports = m.privatize(rng.choice(LABELS, 2000, p=shares), rng)
+        rounds.add(week, reports)
+        reports.to_parquet(folder / f"week-{week}.parquet")
+    (folder / "week-11.tally").write_bytes(m.tally(reports).to_bytes())
+    (folder / "all.rounds").write_bytes(rounds.to_bytes())
+    (folder / "other.tally").write_bytes(dn.OUE(LABELS, 1.0).tally().to_bytes())
+    return folder
+
+
+def run(files, *arguments, code=0):
+    command = [sys.executable, "-m", "deniable", "series", *arguments]
+    settings = {**os.environ, "COLUMNS": "100", "PYTHONUTF8": "1"}
+    done = subprocess.run(command, capture_output=True, encoding="utf-8", cwd=files, env=settings)
+    assert done.returncode == code, done.stderr
+    assert "Traceback" not in done.stderr
+    return done.stdout if code == 0 else " ".join(done.stderr.split())
+
+
+def test_the_command_shows_the_series_and_what_changed(files):
+    rounds = ("week-10.parquet", "week-9.parquet", "week-11.tally")
+    text = run(files, *rounds, "-c", "chart.svg", "--values", "car, bus")
+    assert text.index("week-9") < text.index("week-10") < text.index("week-11")
+    assert "2 changes flagged in 6 comparisons" in text
+    assert "triangle: a change" in (files / "chart.svg").read_text()
+    read = json.loads(run(files, "all.rounds", "--baseline", "9", "-f", "json"))
+    assert [row["round"] for row in read["series"]["values"]] == [9] * 3 + [10] * 3 + [11] * 3
+    assert {row["from"] for row in read["changes"]["comparisons"]} == {9}
+    assert read["changes"]["respondents"] == "fresh"
+
+
+def test_the_command_exports_and_pools(files):
+    table = list(csv.DictReader(io.StringIO(run(files, "all.rounds", "-f", "csv"))))
+    assert len(table) == 9
+    choices = ("--pooled", "--method", "projected", "--confidence", "0.9", "-f", "json")
+    read = json.loads(run(files, "all.rounds", *choices))
+    assert read["n"] == 6000
+    assert read["mechanism"].endswith("3 rounds of same respondents")
+    assert "changes" not in run(files, "week-9.parquet")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("week-9.parquet", "other.tally"), "rounds have different mechanisms: GRR"),
+        (("week-11.parquet", "week-11.tally"), "'files' must be files of different names"),
+        (("all.rounds", "week-9.parquet"), "is not a Parquet file"),
+        (("all.rounds", "--values", "plane"), "'values' must be some of car, train, bus"),
+        (("all.rounds", "--respondents", "us"), "'respondents' must be one of same, fresh"),
+        (("all.rounds", "--false-alarm", "5"), "'false_alarm' must be"),
+        (("all.rounds", "--baseline", "week"), "'baseline' must be one of"),
+        (("all.rounds", "-c", "x.pdf"), "'chart' must be"),
+    ],
+)
+def test_the_command_refuses_clearly(files, arguments, message):
+    assert message in run(files, *arguments, code=2)
