@@ -133,7 +133,8 @@ def picture(out: Path, rng: Generator) -> Path:
     rounds = Rounds(dn.OUE(labels, 1.0))
     for month, f in enumerate(truth, 1):
         rounds.add(f"2026-{month:02d}", sampled(rounds.mechanism, f, 60_000, rng))
-    return rounds.estimate().save(out / "series.png", truth=truth, changes=rounds.changes())
+    series = rounds.estimate(population="everyone")
+    return series.save(out / "series.png", truth=truth, changes=rounds.changes())
 
 
 def main() -> None:

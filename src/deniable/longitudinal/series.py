@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -102,10 +102,7 @@ class Series(Exports):
     @property
     def interval_words(self) -> str:
         """What the intervals are, in words."""
-        known = self.about
-        together = "simultaneous " if known["simultaneous"] else ""
-        level = f"{100 * known['confidence']:.6g} %"
-        return f"{level} {together}{known['errors']} intervals about {known['population']}"
+        return replace(self.estimates[0], errors=self.about["errors"]).interval_words
 
     def plot(
         self,

@@ -128,19 +128,21 @@ def series_table(series: Series, places: Sequence[int]) -> Table:
 def changes_table(changes: Changes) -> Table:
     """One row a flagged change, the clearest first; the clearest of all if none is flagged."""
     flagged = int(changes.flagged.sum())
-    every = changes.rows()
-    rows = [
-        {
-            "from": str(every[i]["from"]),
-            "to": str(every[i]["to"]),
-            "value": str(every[i]["value"]),
-            "difference": f"{every[i]['difference']:+.4f}",
-            "interval": f"{every[i]['low']:+.4f} .. {every[i]['high']:+.4f}",
-            "p-value": plain(every[i]["p_value"]),
-            "flagged": "yes" if every[i]["flagged"] else "no",
-        }
-        for i in changes.shown(max(1, min(flagged, SHOWN)))
-    ]
+    rows = []
+    for i in changes.shown(max(1, min(flagged, SHOWN))):
+        pair, v = divmod(i, len(changes.values))
+        low, high = changes.intervals[pair, v]
+        rows.append(
+            {
+                "from": str(changes.pairs[pair][0]),
+                "to": str(changes.pairs[pair][1]),
+                "value": str(changes.values[v]),
+                "difference": f"{changes.differences[pair, v]:+.4f}",
+                "interval": f"{low:+.4f} .. {high:+.4f}",
+                "p-value": plain(float(changes.p_values[pair, v])),
+                "flagged": "yes" if changes.flagged[pair, v] else "no",
+            }
+        )
     limit = f"any false alarm: at most {100 * changes.false_alarm:.6g} %"
     cut = f"; the {SHOWN} clearest" if flagged > SHOWN else ""
     only = "" if flagged else "; the clearest comparison is shown"
