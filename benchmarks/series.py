@@ -18,7 +18,7 @@ from numpy.random import Generator
 from numpy.typing import NDArray
 
 import deniable as dn
-from deniable.longitudinal import Rounds
+from deniable.longitudinal.rounds import Rounds
 from deniable.randomness import SCALE
 from deniable.studio.formats import Format
 from deniable.studio.tables import show

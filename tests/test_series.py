@@ -16,13 +16,15 @@ from scipy.stats import binom, chi2
 
 import deniable as dn
 from deniable.errors import CorruptData, InvalidArgument, MismatchError
-from deniable.longitudinal import Rounds, Series
 from deniable.longitudinal import rounds as module
 from deniable.longitudinal.changes import holm
 from deniable.longitudinal.comparing import Side, conditional_p_values, p_values
+from deniable.longitudinal.rounds import Rounds
+from deniable.longitudinal.series import Series
 from deniable.mechanisms.base import Mechanism
-from deniable.privacy import enumerate_reports
-from deniable.randomness import SCALE, WORD_BYTES, ByteCoins, Keystream, draw_key
+from deniable.mechanisms.memoised import Memoised
+from deniable.privacy import exact_channel
+from deniable.randomness import SCALE
 from deniable.tally import seal, unseal
 
 RARE = 1e-6
@@ -65,21 +67,30 @@ def memo_rounds(m, histograms, rng):
 # ---- the covariance of two rounds
 
 
-@pytest.mark.parametrize("m", [dn.BasicRAPPOR(2, f=0.5, p=0.75, q=0.5), dn.BasicRAPPOR(3, 2.0)])
-def test_a_memo_repeats_its_noise_exactly_as_stated(m):
-    """Both functions of the device enumerated: Cov of bit v in two reports of one memo."""
-    own, other = (Fraction(0), Fraction(0))
-    for value in (0, 1):
-        mean = square = Fraction(0)
-        for row, weight in enumerate_reports(m.permanent_row, (value,)).items():
-            chance = sum(w for y, w in enumerate_reports(m.instant, row).items() if y[0] & 1)
-            mean, square = mean + weight * chance, square + weight * chance**2
-        own, other = (square - mean**2, other) if value == 0 else (own, square - mean**2)
+REMEMBERING = {name: f for name, f in dn.mechanisms().items() if issubclass(f, Memoised)}
+
+
+@pytest.mark.parametrize("name", [name for name in REMEMBERING if name != "rappor"])
+def test_a_memo_repeats_its_noise_exactly_as_stated(name):
+    """The device enumerated: the covariance of what two reports of one memo say about a value."""
+    family = REMEMBERING[name]
+    m = family(3, 2.0, **family.small_design)
+
+    def twice(value, coins):
+        begun = m.begin(coins)
+        kept = m.memoise(begun, m.key(begun, value), coins)
+        return m.instant(begun, kept, coins), m.instant(begun, kept, coins)
+
+    channel = exact_channel(twice, (0, 1))
+    law = np.array(channel.matrix, dtype=np.float64)
+    first, second = (
+        np.array([m.unbiased(m.count(m.pack([pair[i]])), 1)[0] for pair in channel.outputs])
+        for i in (0, 1)
+    )
+    own, other = law @ (first * second) - (law @ first) * (law @ second)
     f = np.array([0.0, 0.3, 1.0])
     a, b = m.repeated_line(f)
-    slope = float(m.p - m.q) ** 2
-    expected = [(x * float(own) + (1 - x) * float(other)) / slope for x in f]
-    assert a + b * f == pytest.approx(expected, rel=1e-9)
+    assert a + b * f == pytest.approx(other + (own - other) * f, rel=1e-9)
 
 
 @pytest.mark.parametrize("hashes", [1, 2])
@@ -104,7 +115,7 @@ def test_a_memo_of_hashed_cells_is_noise_of_its_permanent_step_alone(hashes):
 
 def test_fresh_coins_repeat_nothing():
     for name, family in dn.mechanisms().items():
-        if name not in ("basicrappor", "rappor"):
+        if name not in REMEMBERING:
             a, b = family(family.only_size or 4, 1.0).repeated_line(np.zeros(2))
             assert not a.any()
             assert not b.any()
@@ -581,24 +592,21 @@ def test_a_panel_sees_more_and_still_keeps_its_word():
     assert seen["fresh"] < 40, seen
 
 
-def test_devices_with_memos_differ_between_rounds_as_stated():
-    """H0: (x_2 - x_1)^2 over V_1 + V_2 - 2 C sums to chi-square, with the code of the device."""
-    m, rng, people, total = (
-        dn.BasicRAPPOR(3, 2.0, epsilon_inf=2.2),
-        np.random.default_rng(11),
-        150,
-        0.0,
-    )
-    coins = ByteCoins(Keystream(draw_key(rng)).bytes(WORD_BYTES * 3 * 3 * people * 100))
-    truth = np.full(3, 1 / 3)
-    expected = 2 * m.variance(people, truth) - 2 * m.repeated_line(truth)[0] / people
-    for _ in range(100):
-        memos = [m.permanent_row((i % 3,), coins) for i in range(people)]
-        columns = [m.pack([m.instant(memo, coins) for memo in memos]) for _ in range(2)]
-        first, second = (m.unbiased(m.count(column), people) for column in columns)
-        total += float(np.sum((second - first) ** 2 / expected))
-    low, high = chi2.ppf([RARE / 2, 1 - RARE / 2], 300)
-    assert low < total < high, total / 300
+@pytest.mark.parametrize("family", [dn.LGRR, dn.LSUE, dn.LOSUE, dn.LOLH, dn.BasicRAPPOR])
+def test_devices_with_memos_differ_between_rounds_as_stated(family):
+    """H0: (x_2 - x_1)^2 over V_1 + V_2 - 2 C sums to chi-square, value by value."""
+    m, rng, n, runs = family(5, 2.0), np.random.default_rng(11), 1000, 300
+    values = np.arange(n) % 5
+    truth = np.full(5, 1 / 5)
+    a, b = m.repeated_line(truth)
+    expected = 2 * m.variance(n, truth) - 2 * (a + b * truth) / n
+    total = np.zeros(5)
+    for _ in range(runs):
+        panel = dn.Panel(m, n, rng)
+        first, second = (m.unbiased(m.count(panel.privatize(values).data), n) for _ in range(2))
+        total += (second - first) ** 2 / expected
+    low, high = chi2.ppf([RARE / 2, 1 - RARE / 2], runs)
+    assert np.all((low < total) & (total < high)), total / runs
 
 
 # ---- the command

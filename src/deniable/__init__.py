@@ -15,6 +15,15 @@ if TYPE_CHECKING:
     from deniable.domain import Text as Text
     from deniable.estimation import Estimate as Estimate
     from deniable.estimation import combine as combine
+    from deniable.longitudinal.changes import Changes as Changes
+    from deniable.longitudinal.memo import MemoryMemo as MemoryMemo
+    from deniable.longitudinal.memo_file import FileMemo as FileMemo
+    from deniable.longitudinal.panel import Panel as Panel
+    from deniable.longitudinal.rounds import Rounds as Rounds
+    from deniable.longitudinal.series import Series as Series
+    from deniable.longitudinal.thresh import Thresh as Thresh
+    from deniable.longitudinal.thresh import ThreshDevice as ThreshDevice
+    from deniable.longitudinal.thresh import ThreshServer as ThreshServer
     from deniable.mechanisms import BLH as BLH
     from deniable.mechanisms import BRR as BRR
     from deniable.mechanisms import CMS as CMS
@@ -56,6 +65,15 @@ __version__ = "0.1.0"
 
 # Loaded on first use: `deniable --help` and a client that answers one question stay light.
 _HOMES = {
+    "FileMemo": "longitudinal.memo_file",
+    "MemoryMemo": "longitudinal.memo",
+    "Panel": "longitudinal.panel",
+    "Rounds": "longitudinal.rounds",
+    "Series": "longitudinal.series",
+    "Changes": "longitudinal.changes",
+    "Thresh": "longitudinal.thresh",
+    "ThreshDevice": "longitudinal.thresh",
+    "ThreshServer": "longitudinal.thresh",
     "Domain": "domain",
     "Estimate": "estimation",
     "Guarantee": "privacy",

@@ -9,8 +9,9 @@ from typing import Any
 
 from deniable.domain import Label
 from deniable.errors import InvalidArgument, MismatchError
-from deniable.longitudinal import Changes, Rounds, Series
-from deniable.longitudinal.rounds import Round
+from deniable.longitudinal.changes import Changes
+from deniable.longitudinal.rounds import Round, Rounds
+from deniable.longitudinal.series import Series
 from deniable.reports import Reports
 from deniable.studio.formats import Format
 from deniable.tally import Tally

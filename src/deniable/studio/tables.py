@@ -18,7 +18,8 @@ if TYPE_CHECKING:
     from rich.table import Table
 
     from deniable.estimation import Estimate
-    from deniable.longitudinal import Changes, Series
+    from deniable.longitudinal.changes import Changes
+    from deniable.longitudinal.series import Series
 
 Row = Mapping[str, Any]
 BAR_WIDTH = 14

@@ -12,7 +12,8 @@ from deniable.extras import altair
 from deniable.studio.charts import COLOURS, INK
 
 if TYPE_CHECKING:
-    from deniable.longitudinal import Changes, Series
+    from deniable.longitudinal.changes import Changes
+    from deniable.longitudinal.series import Series
 
 WIDTH, HEIGHT = 560, 320
 
