@@ -9,13 +9,22 @@ INPUTS := pyproject.toml constraints.txt
 # Word counts (columns word and count) for `make words`.
 WORDS ?= ../shared/data/en_words_50k.parquet
 
-.PHONY: demo words test check bench scale study build clean
+.PHONY: demo words rounds attacks thresh test check bench scale study build clean
 
 demo: $(VENV)/.demo
 	$(BIN)/deniable demo --charts out/demo
 
 words: $(VENV)/.demo
 	$(BIN)/python examples/words.py --data $(WORDS) --out out/words
+
+rounds: $(VENV)/.demo
+	$(BIN)/python examples/rounds.py --out out/rounds
+
+attacks: $(VENV)/.demo
+	$(BIN)/python examples/attacks.py --out out/attacks
+
+thresh: $(VENV)/.demo
+	$(BIN)/python examples/thresh.py --out out/thresh
 
 test: $(VENV)/.dev
 	$(BIN)/pytest -n auto
@@ -27,6 +36,7 @@ check: $(VENV)/.dev
 
 bench: $(VENV)/.bench
 	$(BIN)/python benchmarks/foundation.py --out out/bench
+	$(BIN)/python benchmarks/longitudinal.py --out out/bench
 	OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(BIN)/python benchmarks/estimation.py --out out/bench
 
 scale: $(VENV)/.demo

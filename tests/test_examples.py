@@ -1,17 +1,25 @@
 """The examples run as their documentation says."""
 
+import importlib.util
 import json
 import subprocess
 import sys
 from pathlib import Path
 
+import numpy as np
 import pandas as pd
+from scipy.stats import binom
 
-WORDS = Path(__file__).parents[1] / "examples" / "words.py"
+EXAMPLES = Path(__file__).parents[1] / "examples"
+ROUNDS = EXAMPLES / "rounds.py"
 
 
 def run(*given):
-    command = [sys.executable, WORDS, *map(str, given)]
+    return run_example(EXAMPLES / "words.py", *given)
+
+
+def run_example(path, *given):
+    command = [sys.executable, path, *map(str, given)]
     return subprocess.run(command, capture_output=True, text=True, check=False)
 
 
@@ -36,3 +44,26 @@ def test_missing_data_is_said_in_one_line(tmp_path):
     assert done.returncode != 0
     assert "no file" in done.stderr
     assert len(done.stderr.splitlines()) == 1
+
+
+def test_thirty_rounds_are_drawn(tmp_path):
+    done = run_example(ROUNDS, "--out", tmp_path, "--people", 3_000, "--seed", 3)
+    assert done.returncode == 0, done.stderr
+    assert "of 150 intervals hold the truth" in done.stdout
+    assert (tmp_path / "rounds.png").read_bytes().startswith(b"\x89PNG")
+
+
+def test_intervals_of_thirty_rounds_hold():
+    """H0: in each round and for each value 95 % intervals hold with at least 93 %, 120 panels.
+
+    Panels are independent; within one of them the rounds are not.
+    """
+    spec = importlib.util.spec_from_file_location("rounds_example", ROUNDS)
+    example = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(example)
+    runs, held = 120, np.zeros((30, 5), dtype=int)
+    for seed in range(runs):
+        rounds, _, truth = example.collect(500, np.random.default_rng(seed))
+        low, high = np.moveaxis(rounds.estimate("unbiased").intervals, -1, 0)
+        held += (low <= truth) & (truth <= high)
+    assert binom.cdf(held, runs, 0.93).min() > 1e-6 / held.size
