@@ -15,6 +15,7 @@ import deniable as dn
 SOURCE = Path(deniable.__file__).parent
 PATH = [
     SOURCE / "randomness.py",
+    SOURCE / "longitudinal" / "memo.py",
     SOURCE / "longitudinal" / "thresh" / "device.py",
     *sorted((SOURCE / "mechanisms").glob("*.py")),
     *(path for path in sorted((SOURCE / "kernels").glob("*.py")) if path.stem != "columns"),
@@ -28,6 +29,7 @@ DEVICE_METHODS = {
     *("begin_all", "keys_of", "memoise_all", "instant_all", "_asked_rows", "_yes_rows"),
     *("cells_of", "_code", "codes", "keys", "columns", "mixed", "mixed_all", "permuted"),
     *("clamped_laplace", "vote", "estimate", "_wants_update"),
+    *("recall_begun", "recall_kept", "_coins"),
 }
 PRIVATISING = {
     "cohorts": ("cohort_cells",),

@@ -19,17 +19,25 @@ from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes
 from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
+from scipy.stats import chi2
 
+import deniable as dn
 from deniable.domain import Domain, Text
 from deniable.errors import InvalidArgument, MismatchError
 from deniable.longitudinal import box
 from deniable.longitudinal.box import Box, MemoUnavailable
 from deniable.longitudinal.memo import BudgetSpent, MemoryMemo, recall_begun, recall_kept
 from deniable.longitudinal.memo_file import FileMemo, MemoLost
+from deniable.mechanisms.memoised import Memoised
+from deniable.privacy import exact_channel
 from deniable.randomness import SCALE
 from memo_toys import COLLECTION, TELLTALE, Cells, Telltale, TwiceGRR, enrol, open_memo, record
 
 SECRET = bytes(range(32))
+REAL = [
+    *(family(9, 2.0) for family in dn.mechanisms().values() if issubclass(family, Memoised)),
+    dn.RAPPOR(Text(), 1.0),
+]
 
 
 # ---- the derivation of permanent answers
@@ -195,6 +203,44 @@ def test_a_simulation_is_reproducible():
         return [memo.report(value) for value in range(20)]
 
     assert reports(3) == reports(3) != reports(4)
+
+
+@pytest.mark.parametrize("m", REAL, ids=str)
+def test_real_mechanisms_are_remembered(begin, m):
+    """What is kept is a function of secret and key; `spent` is what the guarantee says."""
+    memo = begin(m, most=2)
+    answers = ["one", "two"] if isinstance(m.domain, Text) else [0, 1]
+    for _ in range(3):
+        reports = [memo.report(answer) for answer in answers]
+        assert m.count(m.pack(reports)).sum() > 0
+    assert memo.keys_used <= 2
+    assert memo.spent == m.permanent_guarantee.after(changes=memo.keys_used - 1)
+
+
+def test_reports_from_a_memo_follow_the_law_of_the_device():
+    """Null hypothesis: pairs of reports of one memo have the enumerated law; chi-square, 1e-9."""
+    m = dn.LGRR(2, 2.0)
+    pairs = []
+    for _ in range(4000):
+        memo = MemoryMemo(m, "any")
+        pairs.append((memo.report(0), memo.report(0)))
+
+    def twice(value, coins):
+        kept = m.memoise((), value, coins)
+        return m.instant((), kept, coins), m.instant((), kept, coins)
+
+    channel = exact_channel(twice, [0])
+    found = np.array([pairs.count(output) for output in channel.outputs])
+    expected = 4000 * np.array(channel.matrix[0], dtype=np.float64)
+    assert chi2.sf(((found - expected) ** 2 / expected).sum(), found.size - 1) > 1e-9
+
+
+def test_a_lost_memo_without_a_limit_may_have_spent_anything(tmp_path):
+    """Any text has 2**64 keys: as good as infinitely many."""
+    m = dn.RAPPOR(Text(), 1.0)
+    FileMemo.enrol(tmp_path / "memo", m, "any")
+    (tmp_path / "memo").unlink()
+    assert FileMemo(tmp_path / "memo", m, "any", lost="charge").spent == math.inf
 
 
 # ---- files
@@ -590,10 +636,13 @@ class Mishaps(RuleBasedStateMachine):
         (self.folder / name).unlink(missing_ok=True)
         self.tampered()
 
-    @rule()
-    def lose_and_go_on(self):
+    @rule(found_again=st.booleans())
+    def lose_and_go_on(self, found_again):
         self.delete("memo")
         self.open("charge")
+        if found_again:
+            self.restore("memo")
+            self.open("charge")
 
     @rule()
     def clear(self):

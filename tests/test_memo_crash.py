@@ -38,7 +38,7 @@ def apart(function, *arguments, before=()):
     """What a function prints (JSON) in a process of its own."""
     done = subprocess.run(
         [*before, *command(function, *map(str, arguments))],
-        cwd=HERE, capture_output=True, text=True, timeout=120,
+        cwd=HERE, capture_output=True, text=True, timeout=25,
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
     return json.loads(done.stdout)
@@ -388,26 +388,17 @@ def test_a_folder_that_may_not_be_written():
 # ---- many at once
 
 
-def crowd(folder, function):
+def crowd(action):
     """Four processes that start at once."""
-    load_cipher()
-    path, out = Path(folder) / "memo", log_of(folder)
     gate, start = os.pipe()
-    action = partial(wait_and_do, gate, partial(globals()[function], path, out))
-    children = [fork(action) for _ in range(4)]
+    children = [fork(partial(wait_and_do, gate, action)) for _ in range(4)]
     os.write(start, b"1234")
-    print(json.dumps([os.waitpid(child, 0)[1] for child in children]))
+    assert [os.waitpid(child, 0)[1] for child in children] == [0] * 4
 
 
 def wait_and_do(gate, action):
     os.read(gate, 1)
     action()
-
-
-def together(folder, function):
-    """The reports that four processes sent."""
-    assert apart(crowd, folder, function.__name__) == [0] * 4
-    return sent(folder / "sent")
 
 
 def report_all(path, out):
@@ -419,23 +410,35 @@ def report_all(path, out):
             send(out, memo.report(value))
 
 
+def share(folder):
+    for path, out in homes(folder, 3):
+        enrol(path, most=25)
+        crowd(partial(report_all, path, out))
+    print("true")
+
+
 def test_processes_share_one_budget(tmp_path):
-    enrol(tmp_path / "memo", most=25)
-    reports = together(tmp_path, report_all)
-    assert len(reports) == 25
-    assert {key for _, key in reports} == set(record(tmp_path / "memo")["keys"])
-    assert all(len(kept) == 1 for kept in reports.values())
+    apart(share, tmp_path)
+    for home in tmp_path.iterdir():
+        reports = sent(home / "sent")
+        assert len(reports) == 25
+        assert {key for _, key in reports} == set(record(home / "memo")["keys"])
+        assert all(len(kept) == 1 for kept in reports.values())
 
 
-@pytest.mark.parametrize("lost", ["memo", "memo.enrolled"])
-def test_processes_notice_a_loss_together_and_charge_once(tmp_path, lost):
-    enrol(tmp_path / "memo", most=25)
-    (tmp_path / lost).unlink()
-    reports = together(tmp_path, charge)
-    assert [len(kept) for kept in reports.values()] == [1]
-    assert record(tmp_path / "memo.enrolled")["number"] == (2 if lost == "memo" else 1)
+def race(folder, lost):
+    for path, out in homes(folder, 15):
+        if lost != "nothing":
+            enrol(path, most=25)
+            path.with_name(lost).unlink()
+        crowd(partial(consent if lost == "nothing" else charge, path, out))
+    print("true")
 
 
-def test_processes_enrol_together_and_begin_once(tmp_path):
-    reports = together(tmp_path, consent)
-    assert [len(kept) for kept in reports.values()] == [1]
+@pytest.mark.parametrize(("lost", "number"), [("memo", 2), ("memo.enrolled", 1), ("nothing", 1)])
+def test_processes_charge_and_enrol_once_together(tmp_path, lost, number):
+    """After a loss the first one charges; without one, the first one enrols. None waits long."""
+    apart(race, tmp_path, lost)
+    for home in tmp_path.iterdir():
+        assert [len(kept) for kept in sent(home / "sent").values()] == [1]
+        assert record(home / "memo")["number"] == record(home / "memo.enrolled")["number"] == number

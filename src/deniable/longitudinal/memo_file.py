@@ -109,8 +109,8 @@ class FileMemo(Memo):
             with self._witness.held() as contents:
                 noted = self._terms.read(contents.record)
                 try:
-                    with self._memo.held() as held:
-                        self._number = self._current(held.record, noted["number"]).number
+                    memory = self._current(self._memo.read(), noted["number"])
+                    self._number = memory.number
                 except GONE as reason:
                     self._number = self._begin_again(noted, lost, reason)
                 contents.record = self._terms.record(noted["most"], self._number)
@@ -153,10 +153,10 @@ class FileMemo(Memo):
     def _witness_is_gone(self) -> bool:
         """Whether it still is: another process may have been faster."""
         try:
-            with self._witness.held():
-                return False
+            self._witness.read()
         except GONE:
             return True
+        return False
 
 
 @dataclass(frozen=True)

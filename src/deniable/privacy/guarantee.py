@@ -16,7 +16,7 @@ from deniable.errors import InvalidArgument, require_int
 MIN_EPSILON = 2.0**-20
 MAX_EPSILON = 32.0
 #: Reports of one respondent that are reckoned with.
-MOST_REPORTS = 1 << 53
+MOST_REPORTS = 1 << 64
 
 #: Decimal's exp and ln are correctly rounded, hence the same on every platform.
 CONTEXT = Context(prec=60)
