@@ -71,9 +71,8 @@ def small(family: Family) -> Iterator[Mechanism]:
 
 def large(family: Family, n: int = 2_000) -> Iterator[Mechanism]:
     """Members of realistic sizes, with rows that fill their words and rows that do not."""
-    for epsilon in (1.0, 4.0):
-        for size in (family.only_size,) if family.only_size else (16, 100, 130):
-            yield suited(family, size, epsilon, n)
+    for size, epsilon in ((16, 4.0), (100, 1.0), (130, 4.0)):
+        yield suited(family, family.only_size or size, epsilon, n)
 
 
 def suited(family: Family, size: int, epsilon: float, n: int) -> Mechanism:
