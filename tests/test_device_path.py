@@ -29,7 +29,7 @@ DEVICE_METHODS = {
     *("begin_all", "keys_of", "memoise_all", "instant_all", "_asked_rows", "_yes_rows"),
     *("cells_of", "_code", "codes", "keys", "columns", "mixed", "mixed_all", "permuted"),
     *("clamped_laplace", "vote", "estimate", "_wants_update"),
-    *("recall_begun", "recall_kept", "_coins"),
+    *("recall_begun", "recall_kept", "_coins", "has_bit"),
 }
 PRIVATISING = {
     "cohorts": ("cohort_cells",),

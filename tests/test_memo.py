@@ -23,11 +23,17 @@ from scipy.stats import chi2
 
 import deniable as dn
 from deniable.domain import Domain, Text
-from deniable.errors import InvalidArgument, MismatchError
+from deniable.errors import (
+    BudgetSpent,
+    InvalidArgument,
+    MemoLost,
+    MemoUnavailable,
+    MismatchError,
+)
 from deniable.longitudinal import box
-from deniable.longitudinal.box import Box, MemoUnavailable
-from deniable.longitudinal.memo import BudgetSpent, MemoryMemo, recall_begun, recall_kept
-from deniable.longitudinal.memo_file import FileMemo, MemoLost
+from deniable.longitudinal.box import Box
+from deniable.longitudinal.memo import MemoryMemo, recall_begun, recall_kept
+from deniable.longitudinal.memo_file import FileMemo
 from deniable.mechanisms.memoised import Memoised
 from deniable.privacy import exact_channel
 from deniable.randomness import SCALE

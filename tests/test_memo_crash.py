@@ -20,9 +20,8 @@ from pathlib import Path
 
 import pytest
 
-from deniable.errors import InvalidArgument
-from deniable.longitudinal.box import MemoUnavailable
-from deniable.longitudinal.memo import BudgetSpent, MemoryMemo
+from deniable.errors import BudgetSpent, InvalidArgument, MemoUnavailable
+from deniable.longitudinal.memo import MemoryMemo
 from memo_toys import TELLTALE, enrol, open_memo, record
 
 pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork and kill")
@@ -38,7 +37,7 @@ def apart(function, *arguments, before=()):
     """What a function prints (JSON) in a process of its own."""
     done = subprocess.run(
         [*before, *command(function, *map(str, arguments))],
-        cwd=HERE, capture_output=True, text=True, timeout=25,
+        cwd=HERE, capture_output=True, text=True, timeout=120,
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
     return json.loads(done.stdout)
@@ -427,7 +426,7 @@ def test_processes_share_one_budget(tmp_path):
 
 
 def race(folder, lost):
-    for path, out in homes(folder, 15):
+    for path, out in homes(folder, 6):
         if lost != "nothing":
             enrol(path, most=25)
             path.with_name(lost).unlink()

@@ -364,8 +364,9 @@ def budget(
     epsilon: Annotated[
         float, typer.Option("--epsilon", "-e", help="Of all reports of one answer.")
     ] = 2.0,
-    first: Annotated[
-        float | None, typer.Option("--first", "-1", help="Epsilon of one report. Default: half.")
+    epsilon_1: Annotated[
+        float | None,
+        typer.Option("--epsilon-1", "-1", help="Epsilon of one report. Default: half."),
     ] = None,
     changes: Annotated[
         list[int] | None, typer.Option("--changes", help="Changes of the answer; may be repeated.")
@@ -381,7 +382,7 @@ def budget(
     from deniable.studio.tables import show
 
     _check_charts(chart)
-    asked, guarantee = lasting_of(mechanism, size, epsilon, first)
+    asked, guarantee = lasting_of(mechanism, size, epsilon, epsilon_1)
     counts = changes or [0, 1, 2]
     show(budget_table(guarantee, reports, counts), layout, f"epsilon; {asked}")
     _save_charts(chart, lambda: budget_chart(guarantee, reports, counts))

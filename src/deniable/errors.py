@@ -28,6 +28,18 @@ class CorruptData(ValueError):
     """Bytes or a table that are not what they claim to be: foreign, truncated or altered."""
 
 
+class BudgetSpent(ValueError):
+    """More was asked for than a respondent's budget allows; nothing was recorded or sent."""
+
+
+class MemoLost(ValueError):
+    """A memo is missing, damaged or outdated, and no new budget is started for it."""
+
+
+class MemoUnavailable(OSError):
+    """The disk, the folder or another process keeps a memo from being used now."""
+
+
 class MissingExtra(ImportError):
     """A feature was used whose optional dependency is not installed."""
 
@@ -49,6 +61,14 @@ def require_int(name: str, value: Any, low: int, high: int) -> int:
     if integer is None or isinstance(value, bool) or not low <= integer() <= high:
         raise InvalidArgument(name, value, f"an integer of {low}..{high}")
     return int(integer())
+
+
+def require_share(name: str, value: Any) -> float:
+    """``value`` as a float if it is a number strictly between 0 and 1, else a refusal."""
+    number = isinstance(value, (int, float)) and not isinstance(value, bool)
+    if not number or not 0 < value < 1:
+        raise InvalidArgument(name, value, "a number strictly between 0 and 1")
+    return float(value)
 
 
 def require_type(name: str, value: Any, kind: type) -> None:

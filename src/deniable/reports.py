@@ -47,6 +47,17 @@ class Reports:
         self.data = data
         self.ids = ids
 
+    @classmethod
+    def of(cls, mechanism: Mechanism, reports: Iterable[Any]) -> Reports:
+        """Single reports, as `Mechanism.report` or a memo makes them, in one column."""
+        require_type("mechanism", mechanism, Mechanism)
+        listed = list(reports)
+        try:
+            data = mechanism.pack(listed)
+        except (TypeError, ValueError, OverflowError, IndexError):
+            raise InvalidArgument("reports", listed, f"reports of {mechanism!r}") from None
+        return cls(mechanism, data)
+
     def with_ids(self) -> Reports:
         """The same reports with fresh random ids."""
         ids = np.frombuffer(os.urandom(ID_BYTES * len(self)), dtype=np.uint8)

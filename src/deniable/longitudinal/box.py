@@ -17,7 +17,7 @@ from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from deniable.errors import CorruptData
+from deniable.errors import CorruptData, MemoUnavailable
 
 #: Seconds to wait for another process.
 PATIENCE = 30.0
@@ -28,10 +28,6 @@ PRAGMAS = ("PRAGMA journal_mode = DELETE", "PRAGMA synchronous = EXTRA", "PRAGMA
 DAMAGE = {sqlite3.SQLITE_ERROR, sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB}
 #: The files that belong to a database, itself included.
 SUFFIXES = ("", "-journal", "-wal", "-shm")
-
-
-class MemoUnavailable(OSError):
-    """The disk, the folder or another process keeps the memo from being used now."""
 
 
 @dataclass

@@ -17,16 +17,12 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from deniable.domain import MAX_SIZE
-from deniable.errors import InvalidArgument, require_int
+from deniable.errors import BudgetSpent, InvalidArgument, require_int
 from deniable.mechanisms.memoised import Memoised
 from deniable.randomness import SCALE, WORD_BYTES, ByteCoins, Keystream, draw_key
 
 if TYPE_CHECKING:
     from numpy.random import Generator
-
-
-class BudgetSpent(ValueError):
-    """Another permanent answer was asked for than the respondent's budget allows."""
 
 
 @dataclass
@@ -56,6 +52,9 @@ class Memo(ABC):
         self.mechanism = mechanism
         self.collection = collection
         self._rng: Generator | None = None
+
+    def __repr__(self) -> str:
+        return f"<memo of {self.mechanism!r} for {self.collection!r}>"
 
     @abstractmethod
     def _held(self) -> AbstractContextManager[Memory]:

@@ -16,7 +16,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, Literal, Self
 
-from deniable.errors import CorruptData, InvalidArgument, MismatchError
+from deniable.errors import CorruptData, InvalidArgument, MemoLost, MismatchError
 from deniable.longitudinal.box import Box
 from deniable.longitudinal.memo import Memo, Memory, check_bond, check_most
 from deniable.mechanisms.memoised import Memoised
@@ -26,10 +26,6 @@ FORMAT = 1
 FilePath = str | os.PathLike[str]
 #: How a box says that its record is gone.
 GONE = (FileNotFoundError, CorruptData)
-
-
-class MemoLost(ValueError):
-    """A memo is missing, damaged or outdated, and no new budget is started for it."""
 
 
 class FileMemo(Memo):
@@ -188,7 +184,8 @@ class Terms:
             raise MismatchError(f"the memo has format {found['format']}; this is format {FORMAT}")
         for name, own in vars(self).items():
             if found[name] != own:
-                raise MismatchError(f"the memo is for another {name}: {found[name]}, not {own}")
+                what = f" ({found[name]})" if name == "collection" else ""
+                raise MismatchError(f"the memo is for another {name}{what}, and is left alone")
         return found
 
     def memory(self, record: bytes) -> Memory:

@@ -65,9 +65,18 @@ def find(name: Any) -> type[Mechanism]:
     return family
 
 
-def mechanism(name: str, domain: DomainLike, epsilon: float, **integers: Any) -> Mechanism:
-    """A mechanism by name: ``mechanism("oue", 16, epsilon=1.0)``."""
-    return find(name)(domain, epsilon, **integers)
+def mechanism(
+    name: str, domain: DomainLike, epsilon: float | None = None, **named: Any
+) -> Mechanism:
+    """A mechanism by name: ``mechanism("oue", 16, epsilon=1.0)``.
+
+    ``epsilon`` is its first budget; longitudinal ones also take epsilon_inf and epsilon_1.
+    """
+    family: Any = find(name)
+    if epsilon is not None:
+        named = {family.budgets[0]: epsilon, **named}
+    mechanism: Mechanism = family(domain, **named)
+    return mechanism
 
 
 def from_spec(spec: Any) -> Mechanism:

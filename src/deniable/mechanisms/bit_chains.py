@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from deniable.domain import DomainLike
 from deniable.mechanisms.base import batches, pieces
 from deniable.mechanisms.memoised import Longitudinal, Memoised
+from deniable.mechanisms.packed import has_bit
 from deniable.mechanisms.unary import OUE, SUE, UnaryEncoding, odds
 from deniable.privacy import Clue, Lasting, exp_below
 from deniable.randomness import SCALE, Coins, Keystream
@@ -51,7 +52,7 @@ class ChainedBits(Memoised, UnaryEncoding):
         return self.pack_bits(
             v
             for v in range(self.domain.size)
-            if coins.below(self.one if row[v >> 3] >> (v & 7) & 1 else self.zero)
+            if coins.below(self.one if has_bit(row, v) else self.zero)
         )
 
     def randomised(self, ones: Collection[int], coins: Coins) -> bytes:
@@ -107,12 +108,6 @@ class ChainedBits(Memoised, UnaryEncoding):
             first, second = words.reshape(2, -1, len(some))
             own = (first < high) | ((first == high) & (second < low))
             fill_unary(rows, some.T, self.domain.size, own, zero, keystream, tail)
-
-    def begin_all(self, n: int, keystream: Keystream) -> NDArray[Any]:
-        return np.empty((n, 0), dtype=np.uint8)
-
-    def keys_of(self, begun: NDArray[Any], values: NDArray[Any]) -> NDArray[np.uint64]:
-        return values.astype(np.uint64)
 
     def memoise_all(
         self, begun: NDArray[Any], keys: NDArray[np.uint64], keystream: Keystream

@@ -16,7 +16,7 @@ from deniable.domain import Domain, DomainLike
 from deniable.errors import InvalidArgument, require_int
 from deniable.mechanisms.base import Counts, Floats, batches
 from deniable.mechanisms.memoised import Memoised
-from deniable.mechanisms.packed import PackedMechanism
+from deniable.mechanisms.packed import PackedMechanism, has_bit
 from deniable.mechanisms.unary import odds
 from deniable.privacy import Clue, Guarantee, Lasting, exp_below
 from deniable.randomness import SCALE, Coins, Keystream
@@ -79,7 +79,7 @@ class DBitFlip(PackedMechanism):
         return self.pack_bits(
             v
             for v in range(self.domain.size)
-            if asked[v >> 3] >> (v & 7) & 1 and coins.below(self.keep) == (v == value)
+            if has_bit(asked, v) and coins.below(self.keep) == (v == value)
         )
 
     @property
@@ -202,7 +202,7 @@ class DBitFlipPM(Memoised, DBitFlip):
 
     def key(self, begun: bytes, value: int) -> int:
         """The value, or k if it is not asked about."""
-        return value if begun[value >> 3] >> (value & 7) & 1 else self.domain.size
+        return value if has_bit(begun, value) else self.domain.size
 
     def memoise(self, begun: bytes, key: int, coins: Coins) -> bytes:
         return self.flip(begun, key, coins)

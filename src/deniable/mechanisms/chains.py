@@ -19,6 +19,7 @@ from deniable.domain import Domain, DomainLike
 from deniable.mechanisms.base import batches, mixture_keep, mixture_ratio, mixture_share
 from deniable.mechanisms.direct import GRR
 from deniable.mechanisms.hashing import MAX_CELLS, OLH, LocalHashing, check_hash
+from deniable.mechanisms.index import index_dtype
 from deniable.mechanisms.memoised import Longitudinal
 from deniable.privacy import Clue, Lasting, exp_below
 from deniable.randomness import SCALE, Coins, Keystream
@@ -45,7 +46,7 @@ class RandomisedChain(Longitudinal):
             return mixture_keep(self.epsilon_inf, self.outcomes)
         self._check_feasible(mixture_ratio(self.permanent_share, self.outcomes))
         a, b = exp_below(self.epsilon_inf), exp_below(self.epsilon_1)
-        if self.exact:
+        if self._exact:
             return int(SCALE * mixture_share(b, self.outcomes) / self.permanent_share)
         return int(SCALE * mixture_share((a * b - 1) / (a - b), self.outcomes))
 
@@ -90,15 +91,20 @@ class RandomisedChain(Longitudinal):
         odds = mixture_ratio(Fraction(self.keep, SCALE), self.outcomes)
         return Lasting.of((Clue(self.permanent_share + other, other, odds),), self.outcomes)
 
-    def _steps(
-        self, indices: NDArray[Any], out: NDArray[Any], keep: int, keystream: Keystream
-    ) -> None:
+    def memoise_all(
+        self, begun: NDArray[Any], keys: NDArray[np.uint64], keystream: Keystream
+    ) -> NDArray[Any]:
+        return self._steps(keys, self.permanent_keep, keystream)
+
+    def _steps(self, indices: NDArray[Any], keep: int, keystream: Keystream) -> NDArray[Any]:
         """One step of many indices."""
         from deniable.kernels.direct import keep_or_draw
 
+        out = np.empty(len(indices), dtype=index_dtype(self.outcomes))
         size = np.uint64(self.outcomes)
         for some, target, words in batches(indices, out, keystream, 2):
             keep_or_draw(target, some, words, size, np.uint64(keep))
+        return out
 
 
 class LGRR(RandomisedChain, GRR):
@@ -126,29 +132,13 @@ class LGRR(RandomisedChain, GRR):
         return self._step(kept, self.keep, coins)
 
     def fill(self, values: NDArray[Any], out: NDArray[Any], keystream: Keystream) -> None:
-        kept = np.empty(len(out), dtype=self.dtype)
-        self._steps(values, kept, self.permanent_keep, keystream)
-        self._steps(kept[: len(values)], out, self.keep, keystream)
-
-    def begin_all(self, n: int, keystream: Keystream) -> NDArray[Any]:
-        return np.empty((n, 0), dtype=np.uint8)
-
-    def keys_of(self, begun: NDArray[Any], values: NDArray[Any]) -> NDArray[np.uint64]:
-        return values.astype(np.uint64)
-
-    def memoise_all(
-        self, begun: NDArray[Any], keys: NDArray[np.uint64], keystream: Keystream
-    ) -> NDArray[Any]:
-        kept = np.empty(len(keys), dtype=self.dtype)
-        self._steps(keys, kept, self.permanent_keep, keystream)
-        return kept
+        kept = self._steps(values, self.permanent_keep, keystream)
+        out[: len(values)] = self._steps(kept, self.keep, keystream)
 
     def instant_all(
         self, begun: NDArray[Any], kept: NDArray[Any], keystream: Keystream
     ) -> NDArray[Any]:
-        out = np.empty(len(kept), dtype=self.dtype)
-        self._steps(kept, out, self.keep, keystream)
-        return out
+        return self._steps(kept, self.keep, keystream)
 
 
 class HashedChain(RandomisedChain, LocalHashing):
@@ -200,11 +190,11 @@ class HashedChain(RandomisedChain, LocalHashing):
 
     def fill(self, values: NDArray[Any], out: NDArray[Any], keystream: Keystream) -> None:
         self.fill_hashed(values, out, self.permanent_keep, keystream)
-        cells = np.empty(len(values), dtype=self.dtype["y"])
-        self._steps(out["y"][: len(values)], cells, self.keep, keystream)
-        out["y"][: len(values)] = cells
+        kept = np.ascontiguousarray(out["y"][: len(values)])
+        out["y"][: len(values)] = self._steps(kept, self.keep, keystream)
 
     def begin_all(self, n: int, keystream: Keystream) -> NDArray[Any]:
+        """Hash functions; the cells beside them belong to no answer and are not used."""
         begun = np.empty(n, dtype=self.dtype)
         self.fill_hashed(np.zeros(n, dtype=np.uint32), begun, self.permanent_keep, keystream)
         return begun
@@ -216,20 +206,11 @@ class HashedChain(RandomisedChain, LocalHashing):
         hashed = ((a * v + b) % modulus * v + c) % modulus
         return np.asarray(hashed * np.uint64(self.g) // modulus)
 
-    def memoise_all(
-        self, begun: NDArray[Any], keys: NDArray[np.uint64], keystream: Keystream
-    ) -> NDArray[Any]:
-        kept = np.empty(len(keys), dtype=self.dtype["y"])
-        self._steps(keys, kept, self.permanent_keep, keystream)
-        return kept
-
     def instant_all(
         self, begun: NDArray[Any], kept: NDArray[Any], keystream: Keystream
     ) -> NDArray[Any]:
         out = begun.copy()
-        cells = np.empty(len(kept), dtype=self.dtype["y"])
-        self._steps(kept, cells, self.keep, keystream)
-        out["y"] = cells
+        out["y"] = self._steps(kept, self.keep, keystream)
         return out
 
 
@@ -259,7 +240,7 @@ class LOLH(HashedChain):
     def _derive(self, name: str) -> int:
         if name != "g":
             return super()._derive(name)
-        if self.exact:
+        if self._exact:
             return min(OLH.suggest_g(self.domain.size, self.epsilon_1), self.modulus)
         cells = _paper_cells(exp_below(self.epsilon_inf), exp_below(self.epsilon_1))
         return min(cells, self.modulus, MAX_CELLS)

@@ -29,8 +29,9 @@ CALIBRATIONS = ("exact", "paper")
 class Memoised(Mechanism):
     """A device calls `begin` once, `memoise` once a `key`, and `instant` for every report.
 
-    `report` does all three with fresh coins, as for a first report. Each is a pure function of what
-    it is given, and draws as many words as its property says.
+    Each is a pure function of what it is given, and draws as many words as its property says.
+    `report` and `privatize` do all three with fresh coins: they make first reports. Whoever answers
+    again needs a memo (`FileMemo`; `Panel` in simulations), or every report costs `once` again.
     """
 
     def begin(self, coins: Coins) -> Any:
@@ -81,6 +82,15 @@ class Memoised(Mechanism):
 
     # ---- what follows
 
+    @property
+    def epsilon_inf(self) -> float:
+        """Epsilon of all reports of one answer."""
+        return self.permanent_guarantee.epsilon
+
+    @cached_property
+    def once(self) -> Guarantee:
+        return self.permanent_guarantee.once
+
     def report(self, value: int, coins: Coins) -> Any:
         begun = self.begin(coins)
         return self.instant(begun, self.memoise(begun, self.key(begun, value), coins), coins)
@@ -96,14 +106,13 @@ class Memoised(Mechanism):
     # ---- many devices at once; families override these with kernels
 
     def begin_all(self, n: int, keystream: Keystream) -> NDArray[Any]:
-        """What n devices begin with."""
+        """What n devices begin with: one row each."""
         coins = _coins(n, self.begin_words, keystream)
         return np.fromiter((self.begin(some) for some in coins), dtype=object)
 
     def keys_of(self, begun: NDArray[Any], values: NDArray[Any]) -> NDArray[np.uint64]:
         """The keys of many values."""
-        pairs = zip(begun, values.tolist(), strict=True)
-        return np.array([self.key(first, value) for first, value in pairs], dtype=np.uint64)
+        return values.astype(np.uint64)
 
     def memoise_all(
         self, begun: NDArray[Any], keys: NDArray[np.uint64], keystream: Keystream
@@ -164,7 +173,7 @@ class Longitudinal(Memoised):
         return first
 
     @property
-    def exact(self) -> bool:
+    def _exact(self) -> bool:
         """Whether the second step is calibrated exactly, unless its thresholds were given."""
         return bool(vars(self)["_calibration"] == "exact")
 
@@ -179,9 +188,10 @@ class Longitudinal(Memoised):
         """What all reports cost; ``guarantee.after(reports=5)`` what five do."""
         return self.permanent_guarantee
 
-    @cached_property
-    def once(self) -> Guarantee:
-        return self.permanent_guarantee.once
+    def __str__(self) -> str:
+        told = super().__str__()
+        wasted = self.epsilon_1 - self.once.epsilon > 1e-6 * self.epsilon_1
+        return f"{told} (really {self.once.epsilon:.3g})" if wasted else told
 
 
 def _coins(n: int, words: int, keystream: Keystream) -> Iterable[ByteCoins]:

@@ -52,3 +52,8 @@ class PackedMechanism(Mechanism):
             allowed = f"rows whose bits from {self.domain.size} on are zero"
             raise InvalidArgument("reports", "a padding bit that is set", allowed)
         return sums[: self.domain.size]
+
+
+def has_bit(row: bytes, value: int) -> bool:
+    """Whether the bit of the value is set."""
+    return bool(row[value >> 3] >> (value & 7) & 1)

@@ -50,6 +50,8 @@ def lasting_of(
     if "epsilon_1" in family.budgets:
         mechanism = family(size, epsilon, first)
     elif issubclass(family, DBitFlipPM):
+        if first is not None:
+            raise InvalidArgument("epsilon_1", first, "left out: all reports are the same")
         mechanism = family(size, epsilon)
     else:
         mechanism = family(size, epsilon / 2 if first is None else first, epsilon_inf=epsilon)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
+from deniable.errors import require_int
 from deniable.longitudinal.thresh.plan import Thresh
 from deniable.randomness import Coins
 
@@ -15,6 +16,9 @@ class ThreshDevice:
     ``reference`` is the count at the last update, None before the first; ``votes`` and ``updates``
     are what was spent. A device that missed an update drops its reference (None) and says no until
     the next one.
+
+    The promise needs a device that never forgets what it spent: save the device that follows before
+    the message leaves, and let one that lost its state take no part in this plan any more.
     """
 
     plan: Thresh
@@ -24,9 +28,14 @@ class ThreshDevice:
 
     def vote(self, epoch: int, count: int, coins: Coins) -> tuple[int, ThreshDevice]:
         """The vote of an epoch with this count of ones: one word, whatever the count."""
+        require_int("epoch", epoch, 1, self.plan.epochs)
+        self._check_count(count)
         yes = self._wants_update(epoch, count)
         vote = int(coins.below(self.plan.vote_keep) == yes)
         return vote, replace(self, votes=self.votes + yes)
+
+    def _check_count(self, count: int) -> None:
+        require_int("count", count, 0, self.plan.samples)
 
     def _wants_update(self, epoch: int, count: int) -> bool:
         if self.reference is None or self.votes >= self.plan.votes:
@@ -38,6 +47,7 @@ class ThreshDevice:
 
         It is kept or flipped. Two words, whatever the count.
         """
+        self._check_count(count)
         one = coins.choice(self.plan.samples) < count and self.updates < self.plan.updates
         report = int(coins.below(self.plan.estimate_keep) == one)
         return report, replace(self, reference=count, updates=self.updates + 1)

@@ -7,7 +7,7 @@ from dataclasses import KW_ONLY, dataclass
 from fractions import Fraction
 from functools import cached_property
 
-from deniable.errors import InvalidArgument, require_int
+from deniable.errors import InvalidArgument, require_int, require_share
 from deniable.privacy import Guarantee, check_epsilon, exp_below
 from deniable.randomness import SCALE
 
@@ -40,6 +40,9 @@ class Thresh:
     1), ``gaps[b]`` in every other 2^(B-b)-th, and the largest in all that are left: large changes
     are seen at once, and small ones, which chance resembles more, later. ``delta`` bounds the
     probability of any update without a change, if the bits of a person are independent.
+
+    Gaps are derived unless given. Publish them with the plan: a device that is given ``gaps`` (and
+    votes) derives nothing, and loads nothing for it.
     """
 
     epsilon: float
@@ -61,17 +64,19 @@ class Thresh:
         require_int("updates", self.updates, 1, self.epochs)
         require_int("votes", self.votes, 0, self.epochs)
         require_int("n", self.n, 1, MAX_USERS)
-        _check_share("delta", self.delta)
-        _check_share("vote_share", self.vote_share)
+        require_share("delta", self.delta)
+        require_share("vote_share", self.vote_share)
         levels = len(self.gaps) or self.levels
         require_int("levels", levels, 1, self.epochs.bit_length())
         gaps = tuple(self.gaps) or chance_gaps(self.epochs, self.samples, levels)
         if list(gaps) != sorted(require_int("gaps", gap, 1, MAX_SAMPLES) for gap in gaps):
             raise InvalidArgument("gaps", gaps, "in ascending order")
+        planned = not self.gaps
         derived = {"epsilon": check_epsilon(self.epsilon), "votes": self.votes or self.updates}
         for name, value in {**derived, "levels": levels, "gaps": gaps}.items():
             object.__setattr__(self, name, value)
-        self._check_users()
+        if planned:
+            self._check_users()
 
     def _check_users(self) -> None:
         from deniable.longitudinal.thresh.power import users_needed
@@ -195,8 +200,3 @@ def published_gaps(epochs: int, samples: int, n: int, delta: float) -> tuple[int
 def _keep(epsilon: Fraction) -> int:
     likely = exp_below(epsilon)
     return int(SCALE * likely / (1 + likely))
-
-
-def _check_share(name: str, value: float) -> None:
-    if not (isinstance(value, (int, float)) and 0 < value < 1):
-        raise InvalidArgument(name, value, "a number strictly between 0 and 1")

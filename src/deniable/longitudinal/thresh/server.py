@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from deniable.errors import InvalidArgument, require_int
-from deniable.estimation.exact import exact_intervals
-from deniable.estimation.intervals import check_confidence
+from deniable.errors import InvalidArgument, require_int, require_share
 from deniable.longitudinal.thresh.plan import MAX_USERS, Thresh
 from deniable.privacy import Guarantee
 from deniable.randomness import SCALE
@@ -43,10 +41,13 @@ class ThreshServer:
 
     def __init__(self, plan: Thresh, confidence: float = 0.95) -> None:
         self.plan = plan
-        self.confidence = check_confidence(confidence)
+        self.confidence = require_share("confidence", confidence)
         self.history: list[Release] = []
         self.epoch = 0
         self.updates = 0
+
+    def __repr__(self) -> str:
+        return f"<server of {self.plan!r} in epoch {self.epoch}, {self.updates} updates>"
 
     def vote(self, ones: int, n: int) -> bool:
         """Begin the next epoch with its votes; whether all must be asked for an estimate.
@@ -67,6 +68,8 @@ class ThreshServer:
 
     def estimate(self, ones: int, n: int) -> Release:
         """The new mean: m = (ones / n - q) / (1 - 2 q) with q = 1 - keep, unbiased."""
+        from deniable.estimation.exact import exact_intervals
+
         _check_counts(ones, n)
         if len(self.history) == self.epoch:
             raise InvalidArgument("estimate", ones, "after a vote that asked for it")
