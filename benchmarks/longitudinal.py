@@ -21,7 +21,6 @@ import numpy as np
 from scipy.stats import binomtest
 
 import deniable as dn
-from deniable.longitudinal.panel import Panel
 from deniable.randomness import Keystream
 from deniable.studio.bench import best_time, times
 from deniable.studio.formats import Format
@@ -103,12 +102,10 @@ def speed_row(name: str, k: int) -> dict[str, Any]:
 
 def instant_time(m: Any) -> float:
     """Nanoseconds of another report made from what is kept."""
-    n = N // 4
-    panel = Panel(m, n, np.random.default_rng(1))
+    n, stream = N // 4, Keystream(bytes(32))
     values = np.random.default_rng(2).integers(0, m.domain.size, n, dtype=np.uint32)
-    panel.privatize(values)
-    begun, stream = panel._begun, Keystream(bytes(32))
-    kept = panel._slots[0].kept
+    begun = m.begin_all(n, stream)
+    kept = m.memoise_all(begun, m.keys_of(begun, values), stream)
     return best_time(lambda: m.instant_all(begun, kept, stream), 3, 0) / n * 1e9
 
 

@@ -94,7 +94,7 @@ def chart(rows: list[dict[str, Any]]) -> Any:
             x=alt.X(
                 "reports:Q",
                 title="reports a person",
-                scale=alt.Scale(type="log"),
+                scale=alt.Scale(type="log", domain=[1, REPORTS[-1]], nice=False),
                 axis=alt.Axis(values=[1, 3, 10, 30, 100, 300]),
             ),
             y=alt.Y("success:Q", title="success", scale=alt.Scale(domain=[0.5, 1])),

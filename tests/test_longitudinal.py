@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from scipy.stats import chi2
 
 import deniable as dn
-from deniable.conformance import FALSE_ALARM, _output_counts
+from deniable.conformance import FALSE_ALARM, output_counts
 from deniable.errors import InvalidArgument
 from deniable.mechanisms.memoised import Longitudinal, Memoised
 from deniable.privacy import exact_channel
@@ -238,7 +238,7 @@ def test_bulk_asks_every_set_and_flips_as_it_says():
     for w in (1, 3, 4, 5):
         m = dn.DBitFlipPM(5, 2.0, w=w)
         channel, n = m.channel(), 200_000
-        found = _output_counts(m, channel, m.privatize(np.full(n, 4), np.random.default_rng(w)))
+        found = output_counts(m, channel, m.privatize(np.full(n, 4), np.random.default_rng(w)))
         expected = n * np.array(channel.matrix[4], dtype=np.float64)
         statistic = float(((found - expected) ** 2 / expected).sum())
         assert chi2.sf(statistic, expected.size - 1) > FALSE_ALARM

@@ -129,3 +129,19 @@ def test_fingerprints_do_not_depend_on_order_and_show_double_counting():
     twice = M.tally(Reports.concatenate([reports, reports[:1], reports[:1]]))
     assert twice.fingerprint != forward.fingerprint
     assert M.tally(REPORTS).fingerprint == 0
+
+
+@pytest.mark.parametrize("family", [dn.GRR, dn.OUE, dn.OLH, dn.DBitFlip, dn.RAPPOR])
+def test_single_reports_become_a_column(family):
+    m = family(9, 2.0)
+    reports = m.privatize(range(9), np.random.default_rng(1))
+    again = dn.Reports.of(m, list(reports))
+    assert again.data.tobytes() == reports.data.tobytes()
+    assert len(dn.Reports.of(m, [])) == 0
+
+
+@pytest.mark.parametrize("wrong", [["car"], [None], [300], [-1], [b"\x00", b"\x00\x01"], 5])
+def test_what_is_no_report_does_not_become_one(wrong):
+    for m in (dn.GRR(9, 2.0), dn.OUE(20, 1.0)):
+        with pytest.raises(InvalidArgument, match="reports"):
+            dn.Reports.of(m, wrong)

@@ -263,7 +263,7 @@ def bulk_channel(family: Family) -> None:
         statistic, freedom = 0.0, 0
         for value in range(m.domain.size):
             reports = m.privatize(np.full(n, value), np.random.default_rng(value))
-            found = _output_counts(m, channel, reports)
+            found = output_counts(m, channel, reports)
             check(found.sum() != n, "bulk_channel", m, "a report that the channel does not have")
             expected = n * np.array(channel.matrix[value], dtype=np.float64)
             possible = expected > 0
@@ -273,7 +273,8 @@ def bulk_channel(family: Family) -> None:
         check(p_value < FALSE_ALARM, "bulk_channel", m, f"p-value {p_value:.1e}")
 
 
-def _output_counts(m: Mechanism, channel: Channel, reports: Reports) -> NDArray[np.int64]:
+def output_counts(m: Mechanism, channel: Channel, reports: Reports) -> NDArray[np.int64]:
+    """How often each output of the channel is among the reports."""
     outputs = _codes(m.pack(channel.outputs))
     order = np.argsort(outputs)
     codes, counts = np.unique(_codes(reports.data), return_counts=True)

@@ -51,12 +51,10 @@ class Reports:
     def of(cls, mechanism: Mechanism, reports: Iterable[Any]) -> Reports:
         """Single reports, as `Mechanism.report` or a memo makes them, in one column."""
         require_type("mechanism", mechanism, Mechanism)
-        listed = list(reports)
         try:
-            data = mechanism.pack(listed)
+            return cls(mechanism, mechanism.pack(list(reports)))
         except (TypeError, ValueError, OverflowError, IndexError):
-            raise InvalidArgument("reports", listed, f"reports of {mechanism!r}") from None
-        return cls(mechanism, data)
+            raise InvalidArgument("reports", reports, f"reports of {mechanism!r}") from None
 
     def with_ids(self) -> Reports:
         """The same reports with fresh random ids."""

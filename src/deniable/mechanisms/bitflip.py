@@ -18,7 +18,7 @@ from deniable.mechanisms.base import Counts, Floats, batches
 from deniable.mechanisms.memoised import Memoised
 from deniable.mechanisms.packed import PackedMechanism, has_bit
 from deniable.mechanisms.unary import odds
-from deniable.privacy import Clue, Guarantee, Lasting, exp_below
+from deniable.privacy import Clue, Guarantee, Lasting, kept_below
 from deniable.randomness import SCALE, Coins, Keystream
 
 #: Values that a device is asked about unless the caller says otherwise.
@@ -54,8 +54,7 @@ class DBitFlip(PackedMechanism):
     def _derive(self, name: str) -> int:
         if name == "w":
             return min(USUAL_WIDTH, self.domain.size)
-        s = exp_below(Fraction(self.epsilon) / self.differing)
-        return int(SCALE * s / (s + 1))
+        return kept_below(Fraction(self.epsilon) / self.differing)
 
     @property
     def differing(self) -> int:

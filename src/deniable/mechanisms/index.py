@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from deniable.errors import InvalidArgument
 from deniable.mechanisms.base import Counts, Mechanism
-from deniable.privacy import Guarantee, exp_below
+from deniable.privacy import Guarantee, kept_below
 from deniable.randomness import SCALE
 
 
@@ -45,8 +45,7 @@ class KeptBit(IndexMechanism):
     keep: int
 
     def _derive(self, name: str) -> int:
-        odds = exp_below(self.epsilon)
-        return int(SCALE * odds / (1 + odds))
+        return kept_below(self.epsilon)
 
     @cached_property
     def guarantee(self) -> Guarantee:

@@ -17,7 +17,7 @@ from deniable.errors import InvalidArgument, require_int
 from deniable.mechanisms.base import Mechanism
 from deniable.mechanisms.bit_chains import ChainedBits
 from deniable.mechanisms.unary import Probability, as_threshold, odds
-from deniable.privacy import Guarantee, check_epsilon, exp_below
+from deniable.privacy import Guarantee, check_epsilon, exp_below, kept_below
 from deniable.privacy.guarantee import MAX_EPSILON
 from deniable.randomness import SCALE, Coins
 
@@ -111,8 +111,7 @@ def _permanent(epsilon: Any, epsilon_inf: Any, f: Any) -> int:
         raise InvalidArgument("epsilon", epsilon, "given unless f, p and q are")
     once = check_epsilon(epsilon)
     in_all = 2 * once if epsilon_inf is None else check_permanent(once, epsilon_inf)
-    s = exp_below(in_all / 2)
-    return int(SCALE * s / (s + 1))
+    return kept_below(in_all / 2)
 
 
 def check_permanent(epsilon: float | None, epsilon_inf: Any) -> float:

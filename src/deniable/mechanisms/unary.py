@@ -18,7 +18,7 @@ from deniable.domain import DomainLike
 from deniable.errors import InvalidArgument, require_int
 from deniable.mechanisms.base import Counts, batches
 from deniable.mechanisms.packed import PackedMechanism
-from deniable.privacy import Guarantee, exp_below
+from deniable.privacy import Guarantee, exp_below, kept_below
 from deniable.randomness import SCALE, Coins, Keystream
 
 if TYPE_CHECKING:
@@ -103,8 +103,7 @@ class SUE(UnaryEncoding):
     good_for = "comparison with RAPPOR; small epsilon"
 
     def _derive(self, name: str) -> int:
-        s = exp_below(Fraction(self.epsilon) / 2)
-        one = int(SCALE * s / (s + 1))
+        one = kept_below(Fraction(self.epsilon) / 2)
         return one if name == "one" else SCALE - one
 
 

@@ -1,7 +1,7 @@
 """What the mechanisms promise, and the means to check it."""
 
 from deniable.privacy.enumeration import Channel, PathCoins, enumerate_reports, exact_channel
-from deniable.privacy.guarantee import Guarantee, check_epsilon, exp_below
+from deniable.privacy.guarantee import Guarantee, check_epsilon, exp_below, kept_below
 from deniable.privacy.lasting import Clue, Lasting
 
 __all__ = [
@@ -14,4 +14,5 @@ __all__ = [
     "enumerate_reports",
     "exact_channel",
     "exp_below",
+    "kept_below",
 ]

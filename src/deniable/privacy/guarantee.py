@@ -10,6 +10,7 @@ from numbers import Real
 from typing import Any
 
 from deniable.errors import InvalidArgument, require_int
+from deniable.randomness import SCALE
 
 #: Below, the rounding of bounded draws (about 2**-64 each) could no longer be neglected; above,
 #: thresholds out of 2**64 become coarse and the answer is hardly protected anyway.
@@ -42,6 +43,13 @@ def exp_below(x: float | Fraction) -> Fraction:
     x = Fraction(x)
     power = CONTEXT.exp(CONTEXT.divide(Decimal(x.numerator), Decimal(x.denominator)))
     return Fraction(power) * _MARGIN_DOWN
+
+
+def kept_below(epsilon: float | Fraction) -> int:
+    """The largest threshold T out of 2**64 with T / (2**64 - T) <= e**epsilon, for a bit that is
+    kept or flipped."""
+    likely = exp_below(epsilon)
+    return int(SCALE * likely / (1 + likely))
 
 
 def log_above(ratio: Fraction, times: int = 1) -> float:

@@ -8,7 +8,7 @@ from fractions import Fraction
 from functools import cached_property
 
 from deniable.errors import InvalidArgument, require_int, require_share
-from deniable.privacy import Guarantee, check_epsilon, exp_below
+from deniable.privacy import Guarantee, check_epsilon, kept_below
 from deniable.randomness import SCALE
 
 MAX_EPOCHS = MAX_SAMPLES = 1 << 20
@@ -91,12 +91,12 @@ class Thresh:
     @cached_property
     def vote_keep(self) -> int:
         """The probability, out of 2**64, that a vote is sent as it is meant."""
-        return _keep(Fraction(self.epsilon) * Fraction(self.vote_share) / (2 * self.votes))
+        return kept_below(Fraction(self.epsilon) * Fraction(self.vote_share) / (2 * self.votes))
 
     @cached_property
     def estimate_keep(self) -> int:
         """The probability, out of 2**64, that a bit is sent as it is."""
-        return _keep(Fraction(self.epsilon) * (1 - Fraction(self.vote_share)) / self.updates)
+        return kept_below(Fraction(self.epsilon) * (1 - Fraction(self.vote_share)) / self.updates)
 
     def gap(self, epoch: int) -> int:
         """The difference of counts that is worth a yes in this epoch; epochs count from 1."""
@@ -195,8 +195,3 @@ def published_gaps(epochs: int, samples: int, n: int, delta: float) -> tuple[int
     """
     step = 2 * math.sqrt(math.log(12 * n * epochs / delta) * samples / 2)
     return tuple(math.floor((b + 1) * step) + 1 for b in range(epochs.bit_length()))
-
-
-def _keep(epsilon: Fraction) -> int:
-    likely = exp_below(epsilon)
-    return int(SCALE * likely / (1 + likely))

@@ -1,0 +1,27 @@
+"""What the documents show runs as it is pasted."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+HOME = Path(__file__).parents[1]
+PAGES = {
+    path.name: blocks
+    for path in [HOME / "README.md", *sorted((HOME / "docs").glob("*.md"))]
+    if (blocks := re.findall(r"^```python\n(.*?)^```", path.read_text(), re.DOTALL | re.MULTILINE))
+}
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_examples_run_in_order(page, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    namespace = {}
+    for block in PAGES[page]:
+        exec(block, namespace)
+
+
+def test_no_page_has_gaps():
+    """A word of capitals alone on its line stands for something that was never written."""
+    for path in (HOME / "docs").glob("*.md"):
+        assert not re.search(r"^[A-Z]{4,}$", path.read_text(), re.MULTILINE), path.name
