@@ -2,6 +2,7 @@
 
 import math
 from fractions import Fraction
+from itertools import permutations
 
 import numpy as np
 import pytest
@@ -13,7 +14,7 @@ import deniable as dn
 from deniable.conformance import FALSE_ALARM, output_counts
 from deniable.errors import InvalidArgument
 from deniable.mechanisms.memoised import Longitudinal, Memoised
-from deniable.privacy import exact_channel
+from deniable.privacy import enumerate_reports, exact_channel
 from deniable.privacy.guarantee import log_above
 from deniable.randomness import SCALE
 
@@ -134,16 +135,53 @@ def test_reports_never_cost_less_and_never_more_than_the_limit(family):
     assert course[-2] == pytest.approx(g.epsilon, rel=1e-15)
 
 
-def test_changes_cost_by_the_key_and_there_are_only_so_many():
-    for m, keys in ((dn.LGRR(4, 1.0), 4), (dn.LOSUE(4, 1.0), 4), (dn.LBLH(90, 1.0), 2)):
-        g = m.guarantee
-        for changes in range(6):
-            spent = min(keys, changes + 1)
-            assert g.after(3, changes) == pytest.approx(spent * g.after(3), rel=1e-15)
-    m = dn.LOLH(90, 2.0, 1.0)
-    assert m.guarantee.keys == m.g == 4
-    m = dn.DBitFlipPM(90, 1.0, w=5)
-    assert m.guarantee.after(changes=1000) == pytest.approx(6.0)
+def law_of_history(m, begun, keys):
+    """The exact law of one report of each key in turn; each key is drawn once."""
+
+    def reports(_, coins):
+        kept = {key: m.memoise(begun, key, coins) for key in dict.fromkeys(keys)}
+        return tuple(m.instant(begun, kept[key], coins) for key in keys)
+
+    return enumerate_reports(reports, 0)
+
+
+@pytest.mark.parametrize(
+    ("m", "begun", "keys"),
+    [
+        (dn.LGRR(3, 1.5), (), range(3)),
+        (dn.LOSUE(2, 1.5), (), range(2)),
+        (dn.LOUE(2, 1.5), (), range(2)),
+        (dn.LBLH(9, 1.5), (1, 2, 3), range(2)),
+        (dn.LOLH(9, 1.5, g=3), (1, 2, 3), range(3)),
+        (dn.DBitFlipPM(4, 1.5, w=1), b"\x04", (2, 4)),
+        (dn.DBitFlipPM(4, 1.5, w=2), b"\x05", (0, 2, 4)),
+        (dn.DBitFlipPM(3, 1.5, w=3), b"\x07", (0, 1, 2)),
+    ],
+    ids=str,
+)
+def test_new_keys_cost_what_is_stated(m, begun, keys):
+    """All pairs of histories whose reports are made from the same draws, enumerated."""
+    for count in range(1, len(keys) + 1):
+        laws = [law_of_history(m, begun, history) for history in permutations(keys, count)]
+        ratios = (a[y] / b[y] for a in laws for b in laws for y in a)
+        assert log_above(max(ratios)) == m.guarantee.after(reports=1, changes=count - 1)
+    assert m.guarantee.after(changes=10**6) == m.guarantee.after(changes=len(keys) - 1)
+
+
+@pytest.mark.parametrize(
+    ("m", "begun", "histories"),
+    [
+        (dn.LGRR(2, 1.0, 0.9), (), ((0,) * 6, (0, 0, 0, 1, 1, 1))),
+        (dn.LGRR(3, 0.5, 0.45), (), ((0, 1, 0), (1, 0, 2))),
+        (dn.LBLH(9, 1.0, 0.9), (1, 2, 3), ((0, 0, 0, 0), (0, 0, 1, 1))),
+    ],
+    ids=str,
+)
+def test_which_reports_share_a_draw_is_not_protected(m, begun, histories):
+    """That a key changed, or came back: more than twice what any number of changes costs."""
+    one, other = (law_of_history(m, begun, keys) for keys in histories)
+    found = max(max(one[y] / other[y], other[y] / one[y]) for y in one)
+    assert log_above(found) > 1.5 * m.guarantee.after(changes=2)
 
 
 def test_without_a_memo_everything_adds_up():
@@ -260,19 +298,3 @@ def test_the_memo_is_what_the_issue_of_the_guarantee_is():
 def test_only_chains_are_longitudinal():
     found = {f.__name__ for f in dn.mechanisms().values() if issubclass(f, Longitudinal)}
     assert found == {f.__name__ for f in CHAINS}
-
-
-def test_that_an_answer_changed_is_not_protected():
-    """Six reports of one answer, or three of each of two: more than two changes' epsilon apart.
-
-    What was kept stays the same or does not, and reports tell; the guarantee is about histories
-    that change at the same times.
-    """
-    m = dn.LGRR(2, 1.0, 0.9)
-
-    def reports(changes, coins):
-        first, second = (m.memoise((), key, coins) for key in (0, 1))
-        kept = [first] * 3 + ([second] if changes else [first]) * 3
-        return tuple(m.instant((), one, coins) for one in kept)
-
-    assert log_above(exact_channel(reports, range(2)).ratio) > 3 * m.guarantee.after(changes=1)

@@ -384,7 +384,11 @@ def budget(
     _check_charts(chart)
     asked, guarantee = lasting_of(mechanism, size, epsilon, epsilon_1)
     counts = changes or [0, 1, 2]
-    show(budget_table(guarantee, reports, counts), layout, f"epsilon; {asked}")
+    show(
+        budget_table(guarantee, reports, counts),
+        layout,
+        f"epsilon of which answers were given; {asked}",
+    )
     _save_charts(chart, lambda: budget_chart(guarantee, reports, counts))
 
 

@@ -6,7 +6,9 @@ sent which report, and compute exact likelihoods. No averaging of reports can do
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -14,11 +16,11 @@ from numpy.typing import NDArray
 
 from deniable.errors import InvalidArgument, require_type
 from deniable.mechanisms import DBitFlipPM
+from deniable.mechanisms.base import Floats, as_floats
 from deniable.mechanisms.bit_chains import ChainedBits
 from deniable.mechanisms.chains import HashedChain, RandomisedChain
+from deniable.randomness import SCALE
 from deniable.reports import Reports, require_same
-
-Floats = NDArray[np.float64]
 
 
 def answer_loglikelihoods(rounds: Sequence[Reports]) -> Floats:
@@ -42,9 +44,15 @@ def link_loglikelihoods(earlier: Sequence[Reports], later: Sequence[Reports], f:
 
     ``f`` are the frequencies of the answers in the population. Up to a constant.
     """
-    require_same(_mechanism(earlier), _mechanism(later))
+    mechanism = _mechanism(earlier)
+    require_same(mechanism, _mechanism(later))
+    share = as_floats("f", f)
+    whole = share.shape == (mechanism.domain.size,) and np.all(share >= 0)
+    if not whole or abs(share.sum() - 1) > 1e-9:
+        raise InvalidArgument("f", f, f"{mechanism.domain.size} frequencies that sum to 1")
     together, first, second = (
-        _marginal(answer_loglikelihoods(part), f) for part in ([*earlier, *later], earlier, later)
+        _marginal(answer_loglikelihoods(part), share)
+        for part in ([*earlier, *later], earlier, later)
     )
     return np.where(_one_device(earlier[0], later[0]), together - first - second, -np.inf)
 
@@ -87,9 +95,8 @@ def _randomised(m: RandomisedChain, columns: list[NDArray[Any]]) -> Floats:
     times = np.bincount(places, minlength=n * m.outcomes).reshape(n, m.outcomes)
     odds = m.permanent_guarantee.clues[0].odds
     logs = times * np.log(float(odds or 1))
-    share = float(m.permanent_share)
-    rest = np.logaddexp.reduce(logs, axis=1) + np.log((1 - share) / m.outcomes)
-    likelihoods = np.asarray(np.logaddexp(logs + np.log(share), rest[:, None]))
+    rest = np.logaddexp.reduce(logs, axis=1) + _log((1 - m.permanent_share) / m.outcomes)
+    likelihoods = np.asarray(np.logaddexp(logs + _log(m.permanent_share), rest[:, None]))
     if not hashed:
         return likelihoods
     begun = np.repeat(columns[0], m.domain.size)
@@ -101,12 +108,10 @@ def _bits(m: ChainedBits, columns: list[NDArray[Any]]) -> Floats:
     """L_v = prod_b L_b(other) times L_v(own) / L_v(other), bits being independent."""
     ones = sum(_unpacked(data, m.domain.size).astype(np.int64) for data in columns)
     zeros = len(columns) - ones
-    p2, q2 = m.one / 2**64, m.zero / 2**64
-    one = ones * np.log(p2) + zeros * np.log1p(-p2)
-    zero = ones * np.log(q2) + zeros * np.log1p(-q2)
+    p2, q2 = Fraction(m.one, SCALE), Fraction(m.zero, SCALE)
+    one, zero = (ones * _log(chance) + zeros * _log(1 - chance) for chance in (p2, q2))
     own, other = (
-        np.logaddexp(one + np.log(float(p1)), zero + np.log1p(-float(p1)))
-        for p1 in (m.permanent_p, m.permanent_q)
+        np.logaddexp(one + _log(p1), zero + _log(1 - p1)) for p1 in (m.permanent_p, m.permanent_q)
     )
     return np.asarray(other.sum(axis=1)[:, None] + own - other)
 
@@ -114,10 +119,17 @@ def _bits(m: ChainedBits, columns: list[NDArray[Any]]) -> Floats:
 def _flipped(m: DBitFlipPM, columns: list[NDArray[Any]]) -> Floats:
     """One report tells all: a bit that was asked about is right with p = keep / 2**64."""
     asked, yes = (_unpacked(columns[0][name], m.domain.size) for name in ("asked", "yes"))
-    right, wrong = np.log(m.keep / 2**64), np.log1p(-m.keep / 2**64)
+    right, wrong = _log(Fraction(m.keep, SCALE)), _log(1 - Fraction(m.keep, SCALE))
     other = asked * np.where(yes, wrong, right)
     own = asked * np.where(yes, right, wrong)
-    return np.asarray(other.sum(axis=1)[:, None] + own - other)
+    found = other.sum(axis=1)[:, None] + own - other
+    repeated = np.logical_and.reduce([data == columns[0] for data in columns])
+    return np.asarray(np.where(repeated[:, None], found, -np.inf))
+
+
+def _log(chance: Fraction) -> float:
+    """Of an exact number: in floating point 1 - p loses what a large epsilon leaves."""
+    return math.log(chance.numerator) - math.log(chance.denominator)
 
 
 def _unpacked(rows: NDArray[np.uint8], size: int) -> NDArray[np.uint8]:

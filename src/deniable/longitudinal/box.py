@@ -17,7 +17,7 @@ from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from deniable.errors import CorruptData, MemoUnavailable
+from deniable.errors import CorruptData, InvalidArgument, MemoUnavailable
 
 #: Seconds to wait for another process.
 PATIENCE = 30.0
@@ -41,7 +41,10 @@ class Box:
     """A file with one record. Missing is FileNotFoundError, damaged is CorruptData."""
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
-        self.path = Path(path).resolve()  # SQLite, too, puts the journal beside the real file
+        try:  # SQLite, too, puts the journal beside the real file
+            self.path = Path(path).resolve()
+        except (OSError, RuntimeError, TypeError, ValueError) as error:
+            raise InvalidArgument("path", path, f"the name of a file ({error})") from error
 
     @contextmanager
     def held(self) -> Iterator[Contents]:
@@ -72,7 +75,13 @@ class Box:
     def traces(self) -> list[Path]:
         """The files that are there of this box."""
         files = [self.path.with_name(self.path.name + suffix) for suffix in SUFFIXES]
-        return [file for file in files if file.exists()]
+        return [file for file in files if self._exists(file)]
+
+    def _exists(self, file: Path) -> bool:
+        try:
+            return file.exists()
+        except OSError as error:
+            raise self._unavailable(error) from error
 
     def set_aside(self, mark: str) -> None:
         """Rename what is there. A journal that stayed would be played into the next file."""
@@ -106,7 +115,7 @@ class Box:
     @contextmanager
     def _connection(self) -> Iterator[sqlite3.Connection]:
         """A connection for one block only: none is inherited by a fork or shared by threads."""
-        if not self.path.exists():
+        if not self._exists(self.path):
             raise FileNotFoundError(f"{self.path} is missing")
         address = f"{self.path.as_uri()}?mode=rw"
         try:

@@ -130,8 +130,8 @@ def check_bond(mechanism: Memoised, collection: str) -> None:
     """Refuse what a memo cannot be bound to."""
     if not isinstance(mechanism, Memoised):
         raise InvalidArgument("mechanism", mechanism, "one of two steps, such as LGRR")
-    if not isinstance(collection, str) or not collection:
-        raise InvalidArgument("collection", collection, "a name")
+    if not isinstance(collection, str) or not collection.isprintable() or not collection:
+        raise InvalidArgument("collection", collection, "a name that can be printed")
 
 
 def check_most(most: int | None) -> int | None:

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from typing import Any, Literal, Self
 
 from deniable.errors import CorruptData, InvalidArgument, MemoLost, MismatchError
-from deniable.longitudinal.box import Box
+from deniable.longitudinal.box import SUFFIXES, Box
 from deniable.longitudinal.memo import Memo, Memory, check_bond, check_most
 from deniable.mechanisms.memoised import Memoised
 from deniable.randomness import draw_key
@@ -50,6 +50,7 @@ class FileMemo(Memo):
         self._terms = Terms.of(mechanism, collection)
         self._memo, self._witness = _boxes(path, witness)
         self._number = 0
+        self._secret: bytes | None = None
         self._durable: set[int] = set()
         self._reconcile(lost)
 
@@ -81,12 +82,15 @@ class FileMemo(Memo):
         try:
             with self._memo.held() as contents:
                 memory = self._current(contents.record, self._number)
+                if memory.number == self._number and self._secret not in (None, memory.secret):
+                    raise CorruptData(f"{self._memo.path} is now the memo of another enrolment")
                 before = set(memory.keys)
                 yield memory
                 contents.record = self._terms.memo_record(memory)
             if before - self._durable:  # who recorded these may have died before the last sync
                 self._memo.sync_folder()
             self._number, self._durable = memory.number, self._durable | memory.keys
+            self._secret = memory.secret
         except GONE as error:
             raise MemoLost(f"{error}; no report was made. Open the memo again.") from error
 
@@ -200,8 +204,9 @@ class Terms:
 def _boxes(path: FilePath, witness: FilePath | None) -> tuple[Box, Box]:
     memo = Box(path)
     other = Box(f"{memo.path}.enrolled" if witness is None else witness)
-    if other.path == memo.path:
-        raise InvalidArgument("witness", str(witness), "another file than the memo")
+    if other.path in {memo.path.with_name(memo.path.name + suffix) for suffix in SUFFIXES}:
+        allowed = "another file than the memo and its journals"
+        raise InvalidArgument("witness", str(witness), allowed)
     return memo, other
 
 

@@ -188,8 +188,8 @@ class DBitFlip(PackedMechanism):
 class DBitFlipPM(Memoised, DBitFlip):
     """DBitFlip with permanent memoisation: the questions are drawn once, the answers once a key.
 
-    All values that a device is not asked about have one key, so there are at most w + 1 keys, and
-    most changes of the answer show in nothing. But the reports of a key are all the same: they
+    All values that a device is not asked about have one key, so that most changes of the answer
+    show in nothing. But the reports of a key are all the same: they
     can be told apart from those of most others, and so be followed.
     """
 
@@ -231,9 +231,15 @@ class DBitFlipPM(Memoised, DBitFlip):
 
     @cached_property
     def permanent_guarantee(self) -> Lasting:
-        """One report tells all that is kept."""
+        """One report tells all that is kept.
+
+        The key of what is not asked about differs from others in one bit only, so that w + 1 keys
+        tell no more than w of them; a single asked value and the rest are two.
+        """
         kept = Fraction(self.keep, SCALE)
-        return Lasting.of((Clue(kept, 1 - kept, None),) * self.differing, self.w + 1)
+        if not 2 * kept > 1:
+            self._refuse_thresholds("such that a bit is kept more often than flipped")
+        return Lasting.of((Clue(kept, 1 - kept, None),) * self.differing, max(2, self.w))
 
     @property
     def guarantee(self) -> Lasting:

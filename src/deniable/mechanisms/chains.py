@@ -144,8 +144,7 @@ class LGRR(RandomisedChain, GRR):
 class HashedChain(RandomisedChain, LocalHashing):
     """A hash function for ever, and k-RR twice on the g cells it hashes to.
 
-    What is kept is kept by cell: however often the answer changes, there are at most g draws to
-    pay for.
+    What is kept is kept by cell: however often the answer changes, a device draws at most g times.
     """
 
     design = ("g", "modulus")
@@ -215,11 +214,11 @@ class HashedChain(RandomisedChain, LocalHashing):
 
 
 class LBLH(HashedChain):
-    """Two cells: the least that all changes of the answer together can cost, 2 epsilon_inf."""
+    """Two cells: however often the answer changes, a device draws at most twice."""
 
     name = "lblh"
     paper = "Arcolezi et al. 2023"
-    good_for = "answers that change often: all changes cost 2 epsilon_inf"
+    good_for = "answers that change often: never more than two draws are kept"
     most_cells = 2
 
     def _derive(self, name: str) -> int:

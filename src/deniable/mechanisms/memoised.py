@@ -153,7 +153,7 @@ class Longitudinal(Memoised):
         in_all = check_epsilon(epsilon_inf, "epsilon_inf")
         first = in_all / 2 if epsilon_1 is None else check_epsilon(epsilon_1, "epsilon_1")
         if not first < in_all:
-            raise InvalidArgument("epsilon_1", epsilon_1, f"below epsilon_inf = {in_all:g}")
+            raise InvalidArgument("epsilon_1", epsilon_1, f"below epsilon_inf = {in_all:.12g}")
         if calibration not in CALIBRATIONS:
             raise InvalidArgument("calibration", calibration, f"one of {', '.join(CALIBRATIONS)}")
         vars(self).update(_epsilon_1=first, _calibration=calibration)
@@ -180,7 +180,7 @@ class Longitudinal(Memoised):
     def _check_feasible(self, most: Fraction) -> None:
         """Refuse an epsilon_1 that even the sharpest second step, with ratio ``most``, misses."""
         if most < exp_below(self.epsilon_1):
-            allowed = f"below {log_above(most):.6g} where epsilon_inf = {self.epsilon_inf:g}"
+            allowed = f"below {log_above(most):.12g} where epsilon_inf = {self.epsilon_inf:.12g}"
             raise InvalidArgument("epsilon_1", self.epsilon_1, allowed)
 
     @property

@@ -54,6 +54,8 @@ def kept_below(epsilon: float | Fraction) -> int:
 
 def log_above(ratio: Fraction, times: int = 1) -> float:
     """The smallest float that is not below ``times`` ln(ratio)."""
+    if ratio == 1:
+        return 0.0
     return float_above(CONTEXT.multiply(times, CONTEXT.ln(as_decimal(ratio))))
 
 

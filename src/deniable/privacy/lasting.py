@@ -60,10 +60,11 @@ class Lasting(Guarantee):
     """``ratio`` holds for any number of reports of one answer, all made from one kept draw.
 
     The ``clues`` are those of the kept bits in which two answers differ; they are independent, so
-    their ratios multiply. A device keeps one draw a ``key`` (the answer, or the cell it is hashed
-    to), and there are at most ``keys`` of them. The guarantee is about which answers were given:
-    two histories that change between keys at the same times. That a key changed, and when, is not
-    protected: it shows in enough reports.
+    their ratios multiply. A device keeps one draw a key (the answer, or the cell it is hashed to),
+    and no more than ``keys`` of them tell two histories apart. The guarantee is about which answers
+    were given, where it is known which reports were made from the same draw: two histories with the
+    same partition of reports into keys. That partition (when the key changed, and that an old one
+    came back) is not protected: it shows in enough reports.
     """
 
     clues: tuple[Clue, ...]
@@ -80,11 +81,11 @@ class Lasting(Guarantee):
         return Guarantee(_product(clue.once for clue in self.clues))
 
     def after(self, reports: int | None = None, changes: int = 0) -> float:
-        """Epsilon after ``changes`` changes of the answer and ``reports`` reports of each answer.
+        """Epsilon after ``changes`` changes to a new key, with ``reports`` reports of each.
 
-        Exact: the largest log-likelihood ratio of two histories that change at the same times.
-        Every new key costs as much as the first; an old one that comes back costs nothing new.
-        None stands for any number of reports.
+        Exact: the largest log-likelihood ratio of two histories with the same partition of reports
+        into keys. None stands for any number of reports. Histories with other partitions can be
+        told apart with more.
         """
         check_history(reports, changes)
         each = reduce(CONTEXT.add, (CONTEXT.ln(clue.ratio(reports)) for clue in self.clues))

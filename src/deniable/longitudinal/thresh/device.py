@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from deniable.errors import require_int
-from deniable.longitudinal.thresh.plan import Thresh
+from deniable.errors import require_int, require_type
+from deniable.longitudinal.thresh.plan import MAX_EPOCHS, Thresh
 from deniable.randomness import Coins
 
 
@@ -26,16 +26,22 @@ class ThreshDevice:
     votes: int = 0
     updates: int = 0
 
+    def __post_init__(self) -> None:
+        require_type("plan", self.plan, Thresh)
+        for name in ("votes", "updates"):
+            require_int(name, getattr(self, name), 0, MAX_EPOCHS)
+        if self.reference is not None:
+            require_int("reference", self.reference, 0, self.plan.samples)
+
     def vote(self, epoch: int, count: int, coins: Coins) -> tuple[int, ThreshDevice]:
         """The vote of an epoch with this count of ones: one word, whatever the count."""
-        require_int("epoch", epoch, 1, self.plan.epochs)
-        self._check_count(count)
-        yes = self._wants_update(epoch, count)
+        when = require_int("epoch", epoch, 1, self.plan.epochs)
+        yes = self._wants_update(when, self._whole(count))
         vote = int(coins.below(self.plan.vote_keep) == yes)
         return vote, replace(self, votes=self.votes + yes)
 
-    def _check_count(self, count: int) -> None:
-        require_int("count", count, 0, self.plan.samples)
+    def _whole(self, count: int) -> int:
+        return require_int("count", count, 0, self.plan.samples)
 
     def _wants_update(self, epoch: int, count: int) -> bool:
         if self.reference is None or self.votes >= self.plan.votes:
@@ -47,7 +53,7 @@ class ThreshDevice:
 
         It is kept or flipped. Two words, whatever the count.
         """
-        self._check_count(count)
-        one = coins.choice(self.plan.samples) < count and self.updates < self.plan.updates
+        ones = self._whole(count)
+        one = coins.choice(self.plan.samples) < ones and self.updates < self.plan.updates
         report = int(coins.below(self.plan.estimate_keep) == one)
-        return report, replace(self, reference=count, updates=self.updates + 1)
+        return report, replace(self, reference=ones, updates=self.updates + 1)

@@ -7,7 +7,7 @@ from dataclasses import KW_ONLY, dataclass
 from fractions import Fraction
 from functools import cached_property
 
-from deniable.errors import InvalidArgument, require_int, require_share
+from deniable.errors import InvalidArgument, require_int, require_share, require_type
 from deniable.privacy import Guarantee, check_epsilon, kept_below
 from deniable.randomness import SCALE
 
@@ -66,6 +66,7 @@ class Thresh:
         require_int("n", self.n, 1, MAX_USERS)
         require_share("delta", self.delta)
         require_share("vote_share", self.vote_share)
+        require_type("gaps", self.gaps, tuple)
         levels = len(self.gaps) or self.levels
         require_int("levels", levels, 1, self.epochs.bit_length())
         gaps = tuple(self.gaps) or chance_gaps(self.epochs, self.samples, levels)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from deniable.errors import InvalidArgument, require_int, require_share
+from deniable.errors import InvalidArgument, require_int, require_share, require_type
 from deniable.longitudinal.thresh.plan import MAX_USERS, Thresh
 from deniable.privacy import Guarantee
 from deniable.randomness import SCALE
@@ -40,6 +40,7 @@ class ThreshServer:
     """
 
     def __init__(self, plan: Thresh, confidence: float = 0.95) -> None:
+        require_type("plan", plan, Thresh)
         self.plan = plan
         self.confidence = require_share("confidence", confidence)
         self.history: list[Release] = []

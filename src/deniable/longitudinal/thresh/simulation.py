@@ -75,10 +75,13 @@ def simulate(
     Returns the server, with its history, and the crowd, with what each person has spent.
     """
     server, crowd = ThreshServer(plan, confidence), Crowd(plan, plan.n, rng)
-    for epoch, column in enumerate(counts, start=1):
-        if column.shape != (plan.n,) or column.dtype.kind != "i":
+    for epoch, given in enumerate(counts, start=1):
+        column = np.asarray(given)
+        whole = column.shape == (plan.n,) and column.dtype.kind == "i"
+        if not whole or column.min() < 0 or column.max() > plan.samples:
             found = f"{column.dtype} of shape {column.shape}"
-            raise InvalidArgument("counts", found, f"columns of {plan.n} signed integers")
+            allowed = f"columns of {plan.n} signed integers of 0..{plan.samples}"
+            raise InvalidArgument("counts", found, allowed)
         if server.vote(crowd.vote(epoch, column), plan.n):
             server.estimate(crowd.estimate(column), plan.n)
     return server, crowd
