@@ -26,30 +26,14 @@ def series_chart(
 ) -> Any:
     """A line with a band of intervals for each of some values; the truth of a simulation is dotted.
 
-    A triangle above a point says that the value was flagged as more frequent (up) or less (down)
-    than in the round it was compared with.
+    A triangle above an interval says that the value was flagged as more frequent than in the round
+    it was compared with; one below, as less frequent.
     """
     alt = altair()
     drawn = places[: len(COLOURS)]
     rows = _rows(series, truth, drawn, changes)
-    names = [str(series.values[i]) for i in drawn]
-    colours = alt.Scale(domain=names, range=list(COLOURS[: len(names)]))
-    order = [str(label) for label in series.rounds]
-    base = alt.Chart(alt.Data(values=rows)).encode(
-        x=alt.X("round:O", sort=order, title="round", axis=alt.Axis(labelAngle=_angle(order))),
-        color=alt.Color("value:N", title=None, scale=colours, sort=names),
-    )
-    share = alt.Y("frequency:Q", title="share of respondents")
-    layers = [
-        base.mark_area(opacity=0.16).encode(y=alt.Y("low:Q"), y2="high:Q"),
-        base.mark_line(strokeWidth=2).encode(y=share),
-        base.mark_point(filled=True, size=42, opacity=1).encode(y=share),
-    ]
-    if len(order) == 1:
-        layers.append(base.mark_rule(strokeWidth=1.5).encode(y="low:Q", y2="high:Q"))
-    if truth is not None:
-        layers.append(base.mark_line(strokeWidth=1.5, strokeDash=[2, 3]).encode(y="truth:Q"))
-    layers += _marks(base, rows)
+    base = _base(series, drawn, rows)
+    layers = [*_lines(base, len(series.rounds), truth is not None), *_marks(base, rows)]
     heading = alt.TitleParams(
         f"{sum(series.n):,} reports in {series.words}",
         subtitle=_subtitle(series, truth is not None, len(drawn), changes),
@@ -60,6 +44,33 @@ def series_chart(
         .properties(width=WIDTH, height=HEIGHT, title=heading)
         .configure_legend(labelFontSize=12, symbolType="circle", symbolSize=90, symbolOpacity=1)
     )
+
+
+def _base(series: Series, places: Sequence[int], rows: list[dict[str, Any]]) -> Any:
+    """Rounds in order along x, and a colour a value."""
+    alt = altair()
+    names = [str(series.values[i]) for i in places]
+    colours = alt.Scale(domain=names, range=list(COLOURS[: len(names)]))
+    order = [str(label) for label in series.rounds]
+    return alt.Chart(alt.Data(values=rows)).encode(
+        x=alt.X("round:O", sort=order, title="round", axis=alt.Axis(labelAngle=_angle(order))),
+        color=alt.Color("value:N", title=None, scale=colours, sort=names),
+    )
+
+
+def _lines(base: Any, rounds: int, with_truth: bool) -> list[Any]:
+    """Estimates with their intervals, and the truth; the interval of one round is a rule."""
+    share = altair().Y("frequency:Q", title="share of respondents")
+    layers = [
+        base.mark_area(opacity=0.16).encode(y="low:Q", y2="high:Q"),
+        base.mark_line(strokeWidth=2).encode(y=share),
+        base.mark_point(filled=True, size=42, opacity=1).encode(y=share),
+    ]
+    if rounds == 1:
+        layers.append(base.mark_rule(strokeWidth=1.5).encode(y="low:Q", y2="high:Q"))
+    if with_truth:
+        layers.append(base.mark_line(strokeWidth=1.5, strokeDash=[2, 3]).encode(y="truth:Q"))
+    return layers
 
 
 def _rows(
@@ -98,20 +109,23 @@ def _flags(changes: Changes | None) -> dict[tuple[Any, Any], str]:
 
 
 def _marks(base: Any, rows: list[dict[str, Any]]) -> list[Any]:
-    """Triangles above the intervals of flagged values, in the colour of the value."""
+    """Triangles beyond the intervals of flagged values, in the colour of the value."""
     alt = altair()
-    if not any(row["change"] for row in rows):
-        return []
-    shape = alt.Shape(
-        "change:N",
-        legend=None,
-        scale=alt.Scale(domain=["up", "down"], range=["triangle-up", "triangle-down"]),
-    )
-    triangle = base.mark_point(
-        filled=True, size=130, opacity=1, yOffset=-11, stroke=INK, strokeWidth=1
-    )
-    flagged = alt.datum.change != ""
-    return [triangle.encode(y="high:Q", shape=shape).transform_filter(flagged)]
+    layers = []
+    for change, end, away in (("up", "high", -11), ("down", "low", 11)):
+        if any(row["change"] == change for row in rows):
+            triangle = base.mark_point(
+                shape=f"triangle-{change}",
+                filled=True,
+                size=130,
+                opacity=1,
+                yOffset=away,
+                stroke=INK,
+                strokeWidth=1,
+            )
+            flagged = alt.datum.change == change
+            layers.append(triangle.encode(y=f"{end}:Q").transform_filter(flagged))
+    return layers
 
 
 def _angle(labels: Sequence[str]) -> int:
