@@ -127,11 +127,14 @@ class Series(Exports):
 
         return save(self.plot(**choices), Path(path))
 
-    def table(self, values: Iterable[Label] | None = None) -> Table:
-        """A table for the terminal: one row a round, a column for each of some values."""
+    def table(self, values: Iterable[Label] | None = None, width: int = 80) -> Table:
+        """A table for the terminal: one row a round, a column for each of some values.
+
+        It shows as many of ``values``, by default the most frequent, as fit into ``width``.
+        """
         from deniable.studio.tables import series_table
 
-        return series_table(self, self.most_frequent(values, 4))
+        return series_table(self, self.most_frequent(values), width)
 
     def shown(self, most: int = SHOWN) -> list[int]:
         """The first rows."""

@@ -80,6 +80,7 @@ def show(found: Repeated, layout: Format, values: list[Label] | None) -> None:
     else:
         from rich.console import Console
 
-        Console().print(found.series.table(values))
+        console = Console()
+        console.print(found.series.table(values, console.width))
         if found.changes is not None:
-            Console().print(found.changes.table())
+            console.print(found.changes.table())

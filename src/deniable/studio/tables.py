@@ -107,23 +107,46 @@ def estimate_table(estimate: Estimate, truth: NDArray[np.float64] | None = None)
     return table
 
 
-def series_table(series: Series, places: Sequence[int]) -> Table:
-    """One row a round: n, and a frequency with half its interval for each of some values."""
-    rows = []
-    halves = np.diff(series.intervals[:, places], axis=2) / 2
-    # Two digits of the intervals, so that four values fit a narrow terminal.
-    digits = int(np.clip(1 - np.floor(np.log10(max(halves.min(), 1e-6))), 3, 6))
-    for label, estimate in zip(series.rounds, series.estimates, strict=True):
-        half = (estimate.intervals[:, 1] - estimate.intervals[:, 0]) / 2
-        cells = {
-            str(series.values[i]): f"{estimate.frequencies[i]:.{digits}f} ±{half[i]:.{digits}f}"
-            for i in places
-        }
-        rows.append({"round": str(label), "n": f"{estimate.n:,}", **cells})
+def series_table(series: Series, places: Sequence[int], width: int) -> Table:
+    """One row a round: n, and a frequency with its interval for as many values as fit."""
+    from rich.text import Text
+
+    rows: list[dict[str, Any]] = [
+        {"round": str(label), "n": f"{n:,}"}
+        for label, n in zip(series.rounds, series.n, strict=True)
+    ]
+    cells = _with_intervals(series, places)
+    wide = max(map(len, cells.flat))
+    left = min(max(len(row["round"]) for row in rows), WORD_WIDTH)
+    left += max(len(row["n"]) for row in rows)
+    # Rich adds three characters to each column and one to the table.
+    shown = places[: max(1, (width - 1 - left - 2 * 3) // (wide + 3))]
+    for row, line in zip(rows, cells, strict=True):
+        row |= {str(i): cell for i, cell in zip(shown, line, strict=False)}
     k = len(series.values)
-    cut = f"; {len(places)} of {k} values" if len(places) < k else ""
-    caption = f"± half of the {series.interval_words}{cut}"
-    return _numbers_right(rich_table(rows, str(series), caption), 1)
+    cut = f"; {len(shown)} of {k} values" if len(shown) < k else ""
+    table = rich_table(rows, str(series), f"in brackets: {series.interval_words}{cut}")
+    _numbers_right(table, 1)
+    for i, column in zip(shown, table.columns[2:], strict=True):
+        column.header, column.width = Text(plain(series.values[i])), wide
+        column.no_wrap, column.overflow = False, "fold"  # a long name takes several lines
+    return table
+
+
+def _with_intervals(series: Series, places: Sequence[int]) -> NDArray[np.str_]:
+    """Rounds x values, such as 0.502 [0.483, 0.521]; half an interval is 5 last digits or more."""
+    limits = series.intervals[:, places]
+    narrow = max(float(np.diff(limits, axis=2).min()) / 2, 1e-6)
+    digits = int(np.clip(np.ceil(np.log10(5 / narrow)), 3, 6))
+    return np.array(
+        [
+            [
+                f"{f:.{digits}f} [{low:.{digits}f}, {high:.{digits}f}]"
+                for f, (low, high) in zip(*line, strict=True)
+            ]
+            for line in zip(series.frequencies[:, places], limits, strict=True)
+        ]
+    )
 
 
 def changes_table(changes: Changes) -> Table:
@@ -138,17 +161,24 @@ def changes_table(changes: Changes) -> Table:
                 "from": str(changes.pairs[pair][0]),
                 "to": str(changes.pairs[pair][1]),
                 "value": str(changes.values[v]),
-                "difference": f"{changes.differences[pair, v]:+.4f}",
+                "change": f"{changes.differences[pair, v]:+.4f}",
                 "interval": f"{low:+.4f} .. {high:+.4f}",
-                "p-value": plain(float(changes.p_values[pair, v])),
-                "flagged": "yes" if changes.flagged[pair, v] else "no",
+                "p-value": _p_value(float(changes.p_values[pair, v])),
             }
         )
     limit = f"any false alarm: at most {100 * changes.false_alarm:.6g} %"
     cut = f"; the {SHOWN} clearest" if flagged > SHOWN else ""
-    only = "" if flagged else "; the clearest comparison is shown"
+    only = "" if flagged else "; nothing is flagged, the clearest comparison is shown"
     caption = f"{limit}; {changes.interval_words}; p-values adjusted{cut}{only}"
-    return _numbers_right(rich_table(rows, str(changes), caption), 3)
+    table = _numbers_right(rich_table(rows, str(changes), caption), 3)
+    for column in table.columns[:3]:
+        column.min_width, column.overflow = None, "fold"  # where it is narrow, numbers come first
+    return table
+
+
+def _p_value(p: float) -> str:
+    """Two digits; what is 0 in floats is not 0."""
+    return f"{p:.2g}" if p > 1e-300 else "<1e-300"
 
 
 def _numbers_right(table: Table, first: int) -> Table:
