@@ -45,6 +45,9 @@ Errors = Annotated[
     str | None,
     typer.Option(help="score, exact, bootstrap, posterior, information or regression."),
 ]
+Simultaneous = Annotated[
+    bool, typer.Option("--simultaneous", help="Intervals that hold for all values together.")
+]
 Population = Annotated[str, typer.Option(help="respondents, or everyone they are a sample of.")]
 CandidatesFile = Annotated[
     Path | None,
@@ -219,9 +222,7 @@ def estimate(
     confidence: Confidence = 0.95,
     errors: Errors = None,
     population: Population = "respondents",
-    simultaneous: Annotated[
-        bool, typer.Option("--simultaneous", help="Intervals that hold for all values together.")
-    ] = False,
+    simultaneous: Simultaneous = False,
     candidates: CandidatesFile = None,
     option: Options = None,
     layout: Layout = Format.table,
@@ -264,12 +265,17 @@ def series(
     ],
     mechanism: Spec = None,
     method: MethodName = None,
-    confidence: Confidence = 0.95,
+    confidence: Annotated[
+        float,
+        typer.Option(help="Level of the intervals of a round. Changes have 1 - false alarm."),
+    ] = 0.95,
     errors: Errors = None,
     population: Population = "respondents",
+    simultaneous: Simultaneous = False,
     false_alarm: Annotated[
-        float, typer.Option(help="Probability of any flag if nothing changes.")
-    ] = 0.05,
+        float | None,
+        typer.Option(help="Probability of any flag if nothing changes. Default: 0.05."),
+    ] = None,
     respondents: Annotated[
         str | None,
         typer.Option(
@@ -298,20 +304,32 @@ def series(
     from deniable.studio.files import read_candidates, read_options, read_rounds
 
     _check_charts(chart)
+    if pooled:
+        _left_out("--pooled", values=values, baseline=baseline, false_alarm=false_alarm)
     collection = read_rounds(files, mechanism)
     listed = None if candidates is None else read_candidates(candidates)
     chosen: dict[str, Any] = {"confidence": confidence, "errors": errors, "population": population}
-    chosen |= {"candidates": listed, **read_options(option or [])}
-    kind = {} if respondents is None else {"respondents": respondents}
+    chosen |= {"simultaneous": simultaneous, "candidates": listed, **read_options(option or [])}
+    compared: dict[str, Any] = {"respondents": respondents, "false_alarm": false_alarm}
+    compared = {name: value for name, value in compared.items() if value is not None}
     if pooled:
-        one = repeated.tallied(collection).pooled(method, **chosen, **kind)
+        one = repeated.tallied(collection).pooled(method, **chosen, **compared)
         _print(one, layout)
         _save_charts(chart, one.plot)
         return
-    found = repeated.study(collection, method, chosen, false_alarm, baseline=baseline, **kind)
+    found = repeated.study(collection, method, chosen, baseline, **compared)
     wanted = found.chosen(values)
     repeated.show(found, layout, wanted)
     _save_charts(chart, lambda: found.series.plot(values=wanted, changes=found.changes))
+
+
+def _left_out(option: str, **others: Any) -> None:
+    """Refuse what would be ignored beside an option."""
+    from deniable.errors import InvalidArgument
+
+    for name, value in others.items():
+        if value is not None:
+            raise InvalidArgument(f"--{name.replace('_', '-')}", value, f"left out with {option}")
 
 
 @app.command()

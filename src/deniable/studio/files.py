@@ -71,4 +71,7 @@ def _starts_with(file: Path, magic: bytes) -> bool:
 def _read(file: Path, mechanism: Mechanism | None) -> Tally | Reports:
     if _starts_with(file, MAGIC):
         return Tally.from_bytes(file.read_bytes(), mechanism)
+    if _starts_with(file, ROUNDS):
+        allowed = "reports or tallies; `deniable series` reads a file of rounds, alone"
+        raise InvalidArgument("files", str(file), allowed)
     return Reports.from_parquet(file, mechanism)

@@ -41,11 +41,13 @@ def study(
     collection: Collection,
     method: str | None,
     choices: dict[str, Any],
-    false_alarm: float,
     baseline: str | None = None,
     **comparison: Any,
 ) -> Repeated:
-    """Estimate all rounds with these choices of `combine`, from reports where they are at hand."""
+    """Estimate all rounds with these choices of `combine`, from reports where they are at hand.
+
+    ``comparison`` goes to `Rounds.changes`.
+    """
     rounds = tallied(collection)
     series = Series.of({label: collection[label] for label in rounds}, method, **choices)
     if len(rounds) < 2:
@@ -53,7 +55,7 @@ def study(
     names: dict[str | None, Any] = {str(label): label for label in rounds}
     first = names.get(baseline, baseline)
     candidates = choices["candidates"]
-    changes = rounds.changes(false_alarm, baseline=first, candidates=candidates, **comparison)
+    changes = rounds.changes(baseline=first, candidates=candidates, **comparison)
     return Repeated(series, changes)
 
 
