@@ -77,6 +77,10 @@ class Exports(ABC):
         writer.writerows(zip(*columns.values(), strict=True))
         return text.getvalue()
 
+    def __repr__(self) -> str:
+        """In words: the numbers would fill a screen."""
+        return str(self)
+
     def __rich__(self) -> Table:
         return self.table()
 

@@ -17,15 +17,17 @@ from deniable.estimation.exports import SHOWN, Exports, column
 from deniable.estimation.intervals import simultaneous_confidence
 from deniable.longitudinal.comparing import Side, difference_intervals, p_values
 from deniable.longitudinal.pooling import check_respondents
-from deniable.longitudinal.rounds import Round, Rounds
+from deniable.longitudinal.rounds import Round, Rounds, counted, require_reports
+from deniable.mechanisms.base import Floats
 
 if TYPE_CHECKING:
     from rich.table import Table
 
-Floats = NDArray[np.float64]
+#: The least false-alarm rate of one comparison: its confidence 1 - rate must keep some digits.
+LEAST_ALARM = 1e-11
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Changes(Exports):
     """Comparisons x values: differences of unbiased frequencies, and which are more than chance.
 
@@ -99,40 +101,35 @@ class Changes(Exports):
         return order
 
     def __str__(self) -> str:
-        some = f"{int(self.flagged.sum())} changes flagged in {self.flagged.size} comparisons"
+        flagged = counted(int(self.flagged.sum()), "change")
+        some = f"{flagged} flagged in {counted(self.flagged.size, 'comparison')}"
         return f"{some} ({self.test} tests, {self.respondents} respondents), {self.source}"
 
 
-def changes(
+def compare(
     rounds: Rounds,
-    false_alarm: float = 0.05,
-    *,
-    respondents: str = "fresh",
-    baseline: Round | None = None,
-    candidates: Iterable[str] | None = None,
+    false_alarm: float,
+    respondents: str,
+    baseline: Round | None,
+    candidates: Iterable[str] | None,
 ) -> Changes:
-    """Compare each round with the one before it, or with the ``baseline``, for every value.
-
-    ``respondents`` is "fresh" (samples of everyone, the safe choice: the false-alarm rate holds for
-    a panel, too) or "same" (a panel that answers in every round: sees much smaller changes, but
-    people who change places, as many in each direction, are a change to it).
-    """
+    """The work of `Rounds.changes`."""
     check_respondents(respondents)
-    allowed = check_false_alarm(false_alarm)
     pairs = _pairs(rounds.labels, baseline)
     sides = {label: Side.of(tally) for label, tally in _asked(rounds, candidates).items()}
     compared = [(sides[r], sides[s]) for r, s in pairs]
-    same = respondents == "same"
-    found = np.array([p_values(r, s, same) for r, s in compared])
-    level = simultaneous_confidence(1 - allowed, found.size)
     first = compared[0][0]
+    size = len(compared) * first.x.size
+    allowed = check_false_alarm(false_alarm, size)
+    level = simultaneous_confidence(1 - allowed, size)
+    same = respondents == "same"
     domain = first.part.tally.mechanism.domain
     return Changes(
         pairs=tuple(pairs),
         values=domain.labels or tuple(range(domain.size)),
         differences=np.array([s.x - r.x for r, s in compared]),
         intervals=np.array([difference_intervals(r, s, same, level) for r, s in compared]),
-        p_values=holm(found),
+        p_values=holm(np.array([p_values(r, s, same) for r, s in compared])),
         false_alarm=allowed,
         respondents=respondents,
         test="normal" if same or first.supports is None else "exact",
@@ -152,11 +149,13 @@ def holm(p: Floats) -> Floats:
     return adjusted.reshape(p.shape)
 
 
-def check_false_alarm(false_alarm: Any) -> float:
-    """``false_alarm``, if it is a probability strictly between 0 and 1."""
+def check_false_alarm(false_alarm: Any, comparisons: int) -> float:
+    """``false_alarm``, if it is a probability that is not too small for so many comparisons."""
+    least = LEAST_ALARM * comparisons
     number = float(false_alarm) if isinstance(false_alarm, (int, float)) else -1.0
-    if not 1e-12 <= number < 1:
-        raise InvalidArgument("false_alarm", false_alarm, "a number strictly between 0 and 1")
+    if not least <= number < 1:
+        allowed = f"a number from {least:.2g} to below 1"
+        raise InvalidArgument("false_alarm", false_alarm, allowed)
     return number
 
 
@@ -173,7 +172,5 @@ def _pairs(labels: Sequence[Round], baseline: Round | None) -> list[tuple[Round,
 def _asked(rounds: Rounds, candidates: Iterable[str] | None) -> dict[Round, Any]:
     """The tally of each round, about the candidates where the answers were any text."""
     tallies = rounds.tallies()
-    for label, tally in tallies.items():
-        if not tally.n:
-            raise InvalidArgument("rounds", label, "rounds with at least one report")
+    require_reports(tallies)
     return dict(zip(tallies, asked(list(tallies.values()), candidates), strict=True))

@@ -20,13 +20,11 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from deniable.estimation.evidence import Part
 from deniable.estimation.intervals import score_intervals
+from deniable.mechanisms.base import Floats
 from deniable.tally import Tally
-
-Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)

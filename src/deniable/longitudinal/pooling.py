@@ -28,44 +28,29 @@ from deniable.errors import InvalidArgument
 from deniable.estimation import Estimate
 from deniable.estimation.estimator import Choices, asked, conclude
 from deniable.estimation.evidence import Evidence
-from deniable.longitudinal.rounds import Rounds
+from deniable.longitudinal.rounds import Rounds, counted, require_reports
 
 #: Who answers in the rounds: a panel, or new people every time.
 RESPONDENTS = ("same", "fresh")
 
 
 def pooled(
-    rounds: Rounds,
-    method: str | None = None,
-    *,
-    respondents: str = "same",
-    confidence: float = 0.95,
-    errors: str | None = None,
-    population: str = "respondents",
-    simultaneous: bool = False,
-    candidates: Iterable[str] | None = None,
-    **options: Any,
+    rounds: Rounds, respondents: str, choices: Choices, candidates: Iterable[str] | None
 ) -> Estimate:
-    """One estimate over all rounds, for a truth that is stable; choices as in `combine`.
-
-    ``respondents`` is "same" (the safe choice: the intervals hold for a panel, and are too wide for
-    fresh people) or "fresh" (all reports are independent). Of the same respondents the errors are
-    "score", whatever the method. For the ``population`` "everyone" a panel is one sample, as large
-    as its largest round.
-    """
+    """The work of `Rounds.pooled`."""
     check_respondents(respondents)
-    same = respondents == "same"
-    if same and errors not in (None, "score"):
-        raise InvalidArgument("errors", errors, "'score' where respondents are the same")
-    kind = "score" if same else errors
-    choices = Choices(method, confidence, kind, population, simultaneous, options)
-    tallies = [tally for tally in rounds.tallies().values() if tally.n]
-    evidence = Evidence.of(asked(tallies, candidates))
-    if same:
-        sizes = np.array([tally.n for tally in tallies])
-        evidence = _of_panel(evidence, sizes, population == "everyone")
+    tallies = rounds.tallies()
+    require_reports(tallies)
+    evidence = Evidence.of(asked(list(tallies.values()), candidates))
+    if respondents == "same":
+        if choices.errors not in (None, "score"):
+            allowed = "'score' where respondents are the same"
+            raise InvalidArgument("errors", choices.errors, allowed)
+        choices = replace(choices, errors="score")
+        sizes = np.array([tally.n for tally in tallies.values()])
+        evidence = _of_panel(evidence, sizes, choices.population == "everyone")
     one = conclude(evidence, choices)
-    words = f"{one.source}; {len(tallies)} rounds of {respondents} respondents"
+    words = f"{one.source}; {counted(len(tallies), 'round')} of {respondents} respondents"
     return replace(one, source=words)
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from functools import reduce
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -81,17 +81,48 @@ class Rounds:
 
         return Series.of(self.tallies(), method, **choices)
 
-    def pooled(self, method: str | None = None, **choices: Any) -> Estimate:
-        """One estimate from all rounds; see `deniable.longitudinal.pooling.pooled`."""
+    def pooled(
+        self,
+        method: str | None = None,
+        *,
+        respondents: str = "same",
+        confidence: float = 0.95,
+        errors: str | None = None,
+        population: str = "respondents",
+        simultaneous: bool = False,
+        candidates: Iterable[str] | None = None,
+        **options: Any,
+    ) -> Estimate:
+        """One estimate over all rounds, for a truth that is stable; choices as in `combine`.
+
+        ``respondents`` is "same" (the safe choice: the intervals hold for a panel, and are too wide
+        for fresh people) or "fresh" (all reports are independent). Of the same respondents the
+        errors are "score", whatever the method. For the ``population`` "everyone" a panel is one
+        sample, as large as its largest round.
+        """
+        from deniable.estimation.estimator import Choices
         from deniable.longitudinal.pooling import pooled
 
-        return pooled(self, method, **choices)
+        wanted = Choices(method, confidence, errors, population, simultaneous, options)
+        return pooled(self, respondents, wanted, candidates)
 
-    def changes(self, false_alarm: float = 0.05, **choices: Any) -> Changes:
-        """What changed between rounds; see `deniable.longitudinal.changes.changes`."""
-        from deniable.longitudinal.changes import changes
+    def changes(
+        self,
+        false_alarm: float = 0.05,
+        *,
+        respondents: str = "fresh",
+        baseline: Round | None = None,
+        candidates: Iterable[str] | None = None,
+    ) -> Changes:
+        """Compare each round with the one before it, or with the ``baseline``, for every value.
 
-        return changes(self, false_alarm, **choices)
+        ``respondents`` is "fresh" (samples of everyone, the safe choice: the false-alarm rate holds
+        for a panel, too) or "same" (a panel that answers in every round: sees much smaller changes,
+        but people who change places, as many in each direction, are a change to it).
+        """
+        from deniable.longitudinal.changes import compare
+
+        return compare(self, false_alarm, respondents, baseline, candidates)
 
     def to_bytes(self) -> bytes:
         """The bytes of each tally, in order, sealed like a tally."""
@@ -123,7 +154,22 @@ class Rounds:
     __hash__ = None  # type: ignore[assignment]
 
     def __repr__(self) -> str:
-        return f"<{len(self)} rounds with {self.n} reports of {self.mechanism!r}>"
+        many, reports = counted(len(self), "round"), counted(self.n, "report")
+        return f"<{many} with {reports} of {self.mechanism!r}>"
+
+
+def counted(n: int, noun: str) -> str:
+    """How many there are, in words."""
+    return f"{n} {noun}{'s' * (n != 1)}"
+
+
+def require_reports(rounds: Mapping[Round, Tally | Reports]) -> None:
+    """Refuse what says nothing: no rounds at all, or a round without a report."""
+    if not rounds:
+        raise InvalidArgument("rounds", list(rounds), "at least one round")
+    for label, part in rounds.items():
+        if not (part.n if isinstance(part, Tally) else len(part)):
+            raise InvalidArgument("rounds", label, "rounds with at least one report")
 
 
 def check_label(label: Any) -> Round:

@@ -8,14 +8,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from deniable.domain import Label
 from deniable.errors import InvalidArgument
 from deniable.estimation import Estimate, combine
 from deniable.estimation.exports import SHOWN, Exports, column
-from deniable.longitudinal.rounds import Round
-from deniable.mechanisms.base import as_floats
+from deniable.longitudinal.rounds import Round, counted, require_reports
+from deniable.mechanisms.base import Floats, as_floats
 from deniable.reports import Reports
 from deniable.tally import Tally
 
@@ -25,10 +25,8 @@ if TYPE_CHECKING:
 
     from deniable.longitudinal.changes import Changes
 
-Floats = NDArray[np.float64]
 
-
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Series(Exports):
     """One estimate a round, all with the same choices.
 
@@ -48,11 +46,7 @@ class Series(Exports):
         cls, rounds: Mapping[Round, Tally | Reports], method: str | None = None, **choices: Any
     ) -> Series:
         """Estimate every round by itself; choices as in `deniable.combine`."""
-        if not rounds:
-            raise InvalidArgument("rounds", rounds, "at least one round")
-        for label, part in rounds.items():
-            if not (part.n if isinstance(part, Tally) else len(part)):
-                raise InvalidArgument("rounds", label, "rounds with at least one report")
+        require_reports(rounds)
         found = [combine([part], method, **choices) for part in rounds.values()]
         return cls(tuple(rounds), tuple(found))
 
@@ -162,10 +156,11 @@ class Series(Exports):
     def __str__(self) -> str:
         first = self.estimates[0]
         return (
-            f"{first.method} frequencies of {sum(self.n)} reports in {self.words}, {first.source}"
+            f"{first.method} frequencies of {counted(sum(self.n), 'report')} in {self.words}, "
+            f"{first.source}"
         )
 
     @property
     def words(self) -> str:
         """How many rounds there are."""
-        return f"{len(self.rounds)} round{'s' * (len(self.rounds) > 1)}"
+        return counted(len(self.rounds), "round")
