@@ -3,9 +3,6 @@
 import csv
 import io
 import json
-import os
-import subprocess
-import sys
 from fractions import Fraction
 from itertools import pairwise
 from math import comb
@@ -15,6 +12,7 @@ import pytest
 from scipy.stats import binom, chi2
 
 import deniable as dn
+from deniable import cli
 from deniable.errors import CorruptData, InvalidArgument, MismatchError
 from deniable.longitudinal import rounds as module
 from deniable.longitudinal.changes import holm
@@ -24,7 +22,6 @@ from deniable.longitudinal.series import Series
 from deniable.mechanisms.base import Mechanism
 from deniable.mechanisms.memoised import Memoised
 from deniable.privacy import exact_channel
-from deniable.randomness import SCALE
 from deniable.tally import seal, unseal
 
 RARE = 1e-6
@@ -40,28 +37,22 @@ def collect(m, histograms, rng, labels=None):
     return rounds
 
 
-def memo_rounds(m, histograms, rng):
-    """Rounds of a panel of which everyone keeps a memo for each answer given so far.
+def panels(m, answers, runs, rng):
+    """The rounds of many small panels: one large panel, cut into ``runs`` of them.
 
-    ``histograms[g][r]`` counts the answers of group g in round r: within a group nobody changes,
-    but for whole groups, which draw a new memo when their answer is new to them. Of a memo only the
-    number of ones of each bit counts: the law of `permanent_row` and `instant`, bit by bit.
+    ``answers[r]`` are those of a small panel in round r; who gives -1 misses the round.
     """
-    keep, p, q = (x / SCALE for x in (m.permanent, m.one, m.zero))
-    counts = np.zeros((len(histograms[0]), m.domain.size), dtype=np.int64)
-    for group in histograms:
-        kept = {}
-        for r, h in enumerate(group):
-            if tuple(h) not in kept:
-                n = sum(h)
-                kept[tuple(h)] = rng.binomial(h, keep) + rng.binomial(n - np.array(h), 1 - keep)
-            ones = kept[tuple(h)]
-            counts[r] += rng.binomial(ones, p) + rng.binomial(sum(h) - ones, q)
-    rounds = Rounds(m)
-    for r, row in enumerate(counts):
-        n = sum(sum(group[r]) for group in histograms)
-        rounds.add(r, dn.Tally.of_counts(m, row, n))
-    return rounds
+    panel = dn.Panel(m, runs * len(answers[0]), rng)
+    parts = []
+    for row in np.tile(answers, runs):
+        who = np.flatnonzero(row >= 0)
+        reports = panel.privatize(row[who], None if who.size == panel.n else who)
+        parts.append(np.split(reports.data, runs))
+    for data in zip(*parts, strict=True):
+        rounds = Rounds(m)
+        for r, one in enumerate(data):
+            rounds.add(r, dn.Tally.of_counts(m, m.count(one), len(one)))
+        yield rounds
 
 
 # ---- the covariance of two rounds
@@ -292,20 +283,25 @@ def test_exports_are_long():
     assert [row["round"] for row in some_rounds(1, (2, 1)).estimate().rows()] == [1] * 3 + [2] * 3
 
 
-def test_series_are_shown(tmp_path):
+def printed(thing, width=80):
     from rich.console import Console
 
+    console = Console(width=width, record=True, file=io.StringIO())
+    console.print(thing)
+    return console.export_text()
+
+
+def words(thing):
+    return " ".join(printed(thing).split())
+
+
+def test_series_are_shown(tmp_path):
     rng = np.random.default_rng(2)
     rounds = collect(dn.OUE(12, 1.0), [[100 * (v + 1) for v in range(12)]] * 3, rng)
     series, found = rounds.estimate(), rounds.changes()
-    console = Console(width=80, record=True, file=io.StringIO())
-    console.print(series)
-    console.print(series.table(values=[0, 5]))
-    console.print(found)
-    text = console.export_text()
-    assert "4 of 12 values" in text
-    assert "2 of 12 values" in text
-    assert "any false alarm: at most 5 %" in text
+    assert "2 of 12 values" in words(series)
+    assert "1 of 12 values" in words(series.table(values=[5]))
+    assert "any false alarm: at most 5 %" in words(found)
     file = series.save(tmp_path / "x.svg", truth=np.arange(1, 13) / 78, changes=found)
     drawn = file.read_text()
     assert "dotted: the simulated truth" in drawn
@@ -313,13 +309,65 @@ def test_series_are_shown(tmp_path):
     assert collect(dn.GRR(3, 1.0), [[5, 5, 5]], rng).estimate().plot().to_dict()
 
 
+@pytest.mark.parametrize("respondents", [100, 1_000_000])
+def test_tables_fit_a_narrow_terminal(respondents):
+    """Nothing is cropped with labels of 8 characters; what does not fit is said."""
+    values = ["abcdefgh", "ijklmnop", "n", "round", "[bold]"]
+    shares = np.array([[0.6, 0.1, 0.1, 0.1, 0.1], [0.1, 0.6, 0.1, 0.1, 0.1]])
+    h = (respondents * shares).round().astype(int)
+    m, rng = dn.GRR(values, 3.0), np.random.default_rng(1)
+    rounds = collect(m, h, rng, ["week-009", "week-010"])
+    series = rounds.estimate()
+    text = printed(series)
+    assert "2 of 5 values" in words(series)
+    assert "±" not in text
+    for label, row in zip(series.rounds, series.intervals, strict=True):
+        (line,) = [line for line in text.splitlines() if label in line]
+        digits = 3 if respondents == 100 else 4
+        shown = {f"[{low:.{digits}f}, {high:.{digits}f}]" for low, high in row}
+        assert sum(cell in line for cell in shown) == 2
+    wide = printed(series.table(width=200), 200)
+    assert all(value in wide for value in values)
+    found = printed(rounds.changes())
+    assert "p-value " in found
+    assert "flagged " not in found.split("p-value")[1]
+    for row in rounds.changes().rows():
+        if row["flagged"]:
+            assert f"{row['difference']:+.4f}   {row['low']:+.4f} .. {row['high']:+.4f}" in found
+    for table in (text, found):
+        assert "…" not in table
+        assert max(map(len, table.splitlines())) <= 80
+
+
+def test_a_table_says_that_nothing_is_flagged():
+    rounds = collect(dn.GRR(LABELS, 1.0), [[30, 30, 30]] * 2, np.random.default_rng(1))
+    text = words(rounds.changes())
+    assert "0 changes flagged in 3 comparisons" in text
+    assert "nothing is flagged, the clearest comparison is shown" in text
+
+
+def test_one_is_singular_and_shown_in_words():
+    m = dn.GRR(LABELS, 1.0)
+    rounds = Rounds(m).add("x", m.privatize(["car"]))
+    assert repr(rounds).startswith("<1 round with 1 report of GRR")
+    assert repr(rounds.estimate()).startswith("bayes frequencies of 1 report in 1 round, GRR")
+    assert rounds.pooled().source.endswith("; 1 round of same respondents")
+    found = rounds.add("y", m.privatize(["bus"])).changes()
+    assert repr(found) == str(found)
+    assert "0 changes flagged" in repr(found)
+
+
 def test_flagged_changes_are_marked():
+    """Above the interval of what became more frequent, below that of what became less."""
     rng = np.random.default_rng(2)
     rounds = collect(dn.GRR(LABELS, 3.0), [[500, 300, 200], [200, 300, 500]], rng)
     spec = rounds.estimate().plot(values=["car", "bus"], changes=rounds.changes()).to_dict()
     rows = (
         spec["layer"][0]["data"]["values"] if "data" in spec["layer"][0] else spec["data"]["values"]
     )
+    up, down = spec["layer"][-2:]
+    assert (up["encoding"]["y"]["field"], up["mark"]["yOffset"] < 0) == ("high", True)
+    assert (down["encoding"]["y"]["field"], down["mark"]["yOffset"] > 0) == ("low", True)
     marks = {(row["round"], row["value"]): row["change"] for row in rows}
     assert marks == {("0", "car"): "", ("0", "bus"): "", ("1", "car"): "down", ("1", "bus"): "up"}
 
@@ -339,11 +387,13 @@ def test_flagged_changes_are_marked():
         (lambda r: r.pooled("likelihood", errors="information"), "errors"),
         (lambda r: r.pooled(confidence=2), "confidence"),
         (lambda r: r.pooled(population="nobody"), "population"),
-        (lambda r: Rounds(r.mechanism).pooled(), "parts"),
+        (lambda r: Rounds(r.mechanism).pooled(), "rounds"),
+        (lambda r: r.add("empty", r.mechanism.tally()).pooled(), "rounds"),
         (lambda r: r.changes(respondents=None), "respondents"),
         (lambda r: r.changes(0), "false_alarm"),
         (lambda r: r.changes(1.0), "false_alarm"),
         (lambda r: r.changes("often"), "false_alarm"),
+        (lambda r: r.changes(5e-11), "false_alarm"),
         (lambda r: r.changes(baseline="new"), "baseline"),
         (lambda r: some_rounds(1, ("one",)).changes(), "rounds"),
         (lambda r: r.changes(candidates=["car"]), "candidates"),
@@ -359,6 +409,11 @@ def test_what_cannot_be_is_refused(call, name):
 
 M = dn.BasicRAPPOR(4, 1.5, epsilon_inf=2.0)
 PANEL = [900, 600, 400, 100]
+
+
+def people(histogram):
+    """Answers with this histogram."""
+    return np.repeat(np.arange(len(histogram)), histogram)
 
 
 def test_fresh_rounds_are_merged():
@@ -387,7 +442,7 @@ def test_without_memos_a_panel_is_as_good_as_fresh_people():
 
 
 def test_one_round_is_itself():
-    rounds = memo_rounds(M, [[PANEL]], np.random.default_rng(1))
+    (rounds,) = panels(M, [people(PANEL)], 1, np.random.default_rng(1))
     for population in ("respondents", "everyone"):
         choices = {"errors": "score", "population": population}
         one, same = rounds[0].estimate(**choices), rounds.pooled(**choices)
@@ -400,12 +455,15 @@ def test_the_variance_of_a_panel_with_holes_is_as_stated():
     Part of the panel misses the second round, and a part of that the third: nested, the worst case.
     """
     rng = np.random.default_rng(3)
-    groups = [[[450, 300, 200, 50]] * 3, [[450, 300, 200, 50], [0] * 4, [450, 300, 200, 50]]]
-    answers = np.sum([np.sum(group, axis=0) for group in groups], axis=0)
-    truth = answers / answers.sum()
-    runs, total = 800, 0.0
-    for _ in range(runs):
-        one = memo_rounds(M, groups, rng).pooled("unbiased")
+    everyone = people(PANEL)
+    third = np.where(np.arange(2000) % 2, everyone, -1)
+    second = np.where(np.arange(2000) % 4 == 1, everyone, -1)
+    given = [everyone, second, third]
+    answers = np.concatenate(given)
+    truth = np.bincount(answers[answers >= 0]) / np.sum(answers >= 0)
+    runs, total = 400, 0.0
+    for rounds in panels(M, given, runs, rng):
+        one = rounds.pooled("unbiased")
         total += float(np.sum(((one.frequencies - truth) / one.standard_errors) ** 2))
     low, high = chi2.ppf([RARE / 2, 1 - RARE / 2], 4 * runs)
     assert low < total < high, f"{total / (4 * runs)}: chance does this with {RARE}"
@@ -421,8 +479,7 @@ def test_intervals_of_a_panel_hold_and_those_of_fresh_people_do_not():
     rng = np.random.default_rng(4)
     truth = np.array(PANEL) / sum(PANEL)
     runs, held = 1000, {"same": 0, "fresh": 0}
-    for _ in range(runs):
-        rounds = memo_rounds(M, [[PANEL] * 8], rng)
+    for rounds in panels(M, [people(PANEL)] * 8, runs, rng):
         for kind in held:
             low, high = rounds.pooled("unbiased", respondents=kind).intervals.T
             held[kind] += int(np.sum((low <= truth) & (truth <= high)))
@@ -547,13 +604,13 @@ def test_intervals_of_differences_hold_together(respondents):
     m = dn.BasicRAPPOR(3, 2.0, epsilon_inf=2.5)
     before, after = [300, 200, 100], [250, 200, 150]
     change = (np.array(after) - before) / 600
-    for _ in range(runs):
-        if respondents == "same":
-            stay, moved = [250, 200, 100], [[50, 0, 0], [0, 0, 50]]
-            rounds = memo_rounds(m, [[stay] * 2, moved], rng)
-        else:
-            samples = [rng.multinomial(600, np.array(h) / 600) for h in (before, after)]
-            rounds = collect(m, samples, rng)
+    if respondents == "same":
+        first = people(before)
+        series = panels(m, [first, np.where(np.arange(600) < 50, 2, first)], runs, rng)
+    else:
+        samples = [rng.multinomial(600, np.array(h) / 600, runs) for h in (before, after)]
+        series = (collect(m, pair, rng) for pair in zip(*samples, strict=True))
+    for rounds in series:
         low, high = rounds.changes(respondents=respondents).intervals[0].T
         held += bool(np.all((low <= change) & (change <= high)))
     assert binom.cdf(held, runs, 0.94) > RARE, f"{held} of {runs}"
@@ -577,16 +634,15 @@ def test_a_panel_sees_more_and_still_keeps_its_word():
     By the normal law "same" sees either of the two values with 94 %, "fresh" with 0.3 %: 80 % and
     20 % of 200 runs are out of reach of chance (below 1e-9).
     """
-    m, rng, runs = dn.BasicRAPPOR(4, 2.0, epsilon_inf=2.2), np.random.default_rng(9), 2000
-    stay, before, after = [1800, 1200, 600, 280], [120, 0, 0, 0], [0, 120, 0, 0]
+    m, rng, runs = dn.BasicRAPPOR(4, 2.0, epsilon_inf=2.2), np.random.default_rng(9), 1000
+    before = people([1920, 1200, 600, 280])
+    after = np.where(np.arange(4000) < 120, 1, before)
     alarms, seen = 0, {"same": 0, "fresh": 0}
-    for run in range(runs):
-        stable = memo_rounds(m, [[stay] * 2], rng)
+    for stable in panels(m, [before] * 2, runs, rng):
         alarms += bool(stable.changes(respondents="same").flagged.any())
-        if run < 200:
-            moved = memo_rounds(m, [[stay] * 2, [before, after]], rng)
-            for kind in seen:
-                seen[kind] += bool(moved.changes(respondents=kind).flagged[0, :2].any())
+    for moved in panels(m, [before, after], 200, rng):
+        for kind in seen:
+            seen[kind] += bool(moved.changes(respondents=kind).flagged[0, :2].any())
     assert binom.sf(alarms - 1, runs, 0.05) > RARE, f"{alarms} of {runs}"
     assert seen["same"] > 160, seen
     assert seen["fresh"] < 40, seen
@@ -627,35 +683,48 @@ def files(tmp_path_factory):
     return folder
 
 
-def run(files, *arguments, code=0):
-    command = [sys.executable, "-m", "deniable", "series", *arguments]
-    settings = {**os.environ, "COLUMNS": "100", "PYTHONUTF8": "1"}
-    done = subprocess.run(command, capture_output=True, encoding="utf-8", cwd=files, env=settings)
-    assert done.returncode == code, done.stderr
-    assert "Traceback" not in done.stderr
-    return done.stdout if code == 0 else " ".join(done.stderr.split())
+@pytest.fixture
+def run(files, monkeypatch, capsys):
+    """The command, in this process."""
+    monkeypatch.chdir(files)
+    monkeypatch.setenv("COLUMNS", "80")
+
+    def once(*arguments, code=0):
+        monkeypatch.setattr("sys.argv", ["deniable", *arguments])
+        with pytest.raises(SystemExit) as end:
+            cli.main()
+        out, err = capsys.readouterr()
+        assert (end.value.code or 0) == code, err
+        return out if code == 0 else " ".join(err.split())
+
+    return once
 
 
-def test_the_command_shows_the_series_and_what_changed(files):
+def test_the_command_shows_the_series_and_what_changed(files, run):
     rounds = ("week-10.parquet", "week-9.parquet", "week-11.tally")
-    text = run(files, *rounds, "-c", "chart.svg", "--values", "car, bus")
+    text = run("series", *rounds, "-c", "chart.svg", "--values", "car, bus")
+    assert max(map(len, text.splitlines())) <= 80
+    assert "…" not in text
     assert text.index("week-9") < text.index("week-10") < text.index("week-11")
     assert "2 changes flagged in 6 comparisons" in text
     assert "triangle: a change" in (files / "chart.svg").read_text()
-    read = json.loads(run(files, "all.rounds", "--baseline", "9", "-f", "json"))
+    shape = ("--baseline", "9", "--simultaneous", "--false-alarm", "0.1", "-f", "json")
+    read = json.loads(run("series", "all.rounds", *shape))
+    assert read["series"]["simultaneous"]
+    assert read["changes"]["false_alarm"] == 0.1
     assert [row["round"] for row in read["series"]["values"]] == [9] * 3 + [10] * 3 + [11] * 3
     assert {row["from"] for row in read["changes"]["comparisons"]} == {9}
     assert read["changes"]["respondents"] == "fresh"
 
 
-def test_the_command_exports_and_pools(files):
-    table = list(csv.DictReader(io.StringIO(run(files, "all.rounds", "-f", "csv"))))
+def test_the_command_exports_and_pools(run):
+    table = list(csv.DictReader(io.StringIO(run("series", "all.rounds", "-f", "csv"))))
     assert len(table) == 9
     choices = ("--pooled", "--method", "projected", "--confidence", "0.9", "-f", "json")
-    read = json.loads(run(files, "all.rounds", *choices))
+    read = json.loads(run("series", "all.rounds", *choices))
     assert read["n"] == 6000
     assert read["mechanism"].endswith("3 rounds of same respondents")
-    assert "changes" not in run(files, "week-9.parquet")
+    assert "changes" not in run("series", "week-9.parquet")
 
 
 @pytest.mark.parametrize(
@@ -663,13 +732,22 @@ def test_the_command_exports_and_pools(files):
     [
         (("week-9.parquet", "other.tally"), "rounds have different mechanisms: GRR"),
         (("week-11.parquet", "week-11.tally"), "'files' must be files of different names"),
-        (("all.rounds", "week-9.parquet"), "is not a Parquet file"),
+        (("all.rounds", "week-9.parquet"), "`deniable series` reads a file of rounds, alone"),
         (("all.rounds", "--values", "plane"), "'values' must be some of car, train, bus"),
         (("all.rounds", "--respondents", "us"), "'respondents' must be one of same, fresh"),
         (("all.rounds", "--false-alarm", "5"), "'false_alarm' must be"),
         (("all.rounds", "--baseline", "week"), "'baseline' must be one of"),
+        (("all.rounds", "--pooled", "--values", "car"), "'--values' must be left out with --po"),
+        (("all.rounds", "--pooled", "--baseline", "9"), "'--baseline' must be left out"),
+        (("all.rounds", "--pooled", "--false-alarm", "0.1"), "'--false-alarm' must be left out"),
         (("all.rounds", "-c", "x.pdf"), "'chart' must be"),
     ],
 )
-def test_the_command_refuses_clearly(files, arguments, message):
-    assert message in run(files, *arguments, code=2)
+def test_the_command_refuses_clearly(run, arguments, message):
+    assert message in run("series", *arguments, code=2)
+
+
+def test_rounds_are_no_tally(run):
+    for more in ((), ("week-9.parquet",)):
+        said = run("estimate", "all.rounds", *more, code=2)
+        assert "`deniable series` reads a file of rounds, alone; got 'all.rounds'" in said
