@@ -56,14 +56,14 @@ def test_thirty_rounds_are_drawn(tmp_path):
 
 
 def test_intervals_of_thirty_rounds_hold():
-    """H0: in each round and for each value 95 % intervals hold with at least 93 %, 120 panels.
+    """H0: in each round and for each value 95 % intervals hold with at least 93 %, 60 panels.
 
     Panels are independent; within one of them the rounds are not.
     """
     spec = importlib.util.spec_from_file_location("rounds_example", ROUNDS)
     example = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(example)
-    runs = 120
+    runs = 60
     held = example.held_by_panels(runs, 500, np.random.default_rng(1)).sum(axis=0)
     assert held.shape == (30, 5)
     assert binom.cdf(held, runs, 0.93).min() > 1e-6 / held.size
