@@ -597,21 +597,40 @@ def test_a_real_change_is_seen_where_it_was():
     assert found._repr_html_().count("<tr>") == 7
 
 
-@pytest.mark.parametrize("respondents", ["fresh", "same"])
-def test_intervals_of_differences_hold_together(respondents):
+def test_intervals_of_differences_hold_together():
     """H0: all intervals of a series hold the true changes with at least 94 % (nominally 95 %)."""
     rng, runs, held = np.random.default_rng(10), 1000, 0
     m = dn.BasicRAPPOR(3, 2.0, epsilon_inf=2.5)
     before, after = [300, 200, 100], [250, 200, 150]
-    change = (np.array(after) - before) / 600
-    if respondents == "same":
-        first = people(before)
-        series = panels(m, [first, np.where(np.arange(600) < 50, 2, first)], runs, rng)
-    else:
-        samples = [rng.multinomial(600, np.array(h) / 600, runs) for h in (before, after)]
-        series = (collect(m, pair, rng) for pair in zip(*samples, strict=True))
-    for rounds in series:
-        low, high = rounds.changes(respondents=respondents).intervals[0].T
+    samples = [rng.multinomial(600, np.array(h) / 600, runs) for h in (before, after)]
+    for pair in zip(*samples, strict=True):
+        low, high = collect(m, pair, rng).changes().intervals[0].T
+        change = (np.array(after) - before) / 600
+        held += bool(np.all((low <= change) & (change <= high)))
+    assert binom.cdf(held, runs, 0.94) > RARE, f"{held} of {runs}"
+
+
+@pytest.mark.parametrize(
+    "m",
+    [
+        dn.LOSUE(4, 2.2, 2.0),
+        dn.LGRR(4, 2.2, 2.0),
+        dn.LOLH(4, 2.2, 2.0),
+        dn.DBitFlipPM(4, 2.0, w=2),
+        dn.DBitFlipPM(4, 2.0, w=1),
+    ],
+    ids=str,
+)
+@pytest.mark.parametrize("movers", [0, 40, 400])
+def test_intervals_of_a_panel_hold_however_many_move(m, movers):
+    """H0: all intervals hold with at least 94 % (nominally 95 %), 300 panels of 1000."""
+    rng, runs = np.random.default_rng(movers), 300
+    first = np.repeat(np.arange(4), [500, 200, 200, 100])
+    second = np.where(np.arange(1000) < movers, 1, first)
+    change = np.array([-movers, movers, 0, 0]) / 1000
+    held = 0
+    for rounds in panels(m, [first, second], runs, rng):
+        low, high = rounds.changes(respondents="same").intervals[0].T
         held += bool(np.all((low <= change) & (change <= high)))
     assert binom.cdf(held, runs, 0.94) > RARE, f"{held} of {runs}"
 

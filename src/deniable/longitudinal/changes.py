@@ -33,9 +33,11 @@ class Changes(Exports):
 
     ``p_values`` are adjusted for all comparisons and values (Holm 1979): where one is at most
     ``false_alarm``, the change is ``flagged``. If nothing changes, the probability that anything is
-    flagged is at most ``false_alarm``; if only some values change, so is the probability that
-    another one is flagged. ``intervals`` hold for all differences together with the confidence
-    1 - ``false_alarm``; Holm's procedure may see a little more than they do.
+    flagged is at most ``false_alarm``. Of fresh respondents, if only some values change, so is the
+    probability that another one is flagged; of the same ones a flag says that some of them moved,
+    and whoever moves draws anew what is kept about all values. ``intervals`` hold for all
+    differences together with the confidence 1 - ``false_alarm``; Holm's procedure may see a little
+    more than they do.
     """
 
     entries: ClassVar[str] = "comparisons"

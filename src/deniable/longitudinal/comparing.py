@@ -49,10 +49,12 @@ class Side:
         own = np.maximum(self.a + self.b * f, 0.0)
         return np.asarray((own + sampling * f * (1 - f)) / self.n)
 
-    def intervals(self, confidence: float, sampling: bool) -> Floats:
-        """Score intervals."""
+    def distances(self, confidence: float, sampling: float) -> tuple[Floats, Floats]:
+        """How far the ends of the score intervals are below and above x; ``sampling`` is the part
+        of the variance of a sample that counts."""
         a, b = self.a / self.n, self.b / self.n
-        return score_intervals(self.x, a, b, confidence, sampling=sampling / self.n)
+        limits = score_intervals(self.x, a, b, confidence, sampling=sampling / self.n)
+        return np.maximum(self.x - limits[:, 0], 0.0), np.maximum(limits[:, 1] - self.x, 0.0)
 
     @property
     def supports(self) -> Any:
@@ -90,24 +92,18 @@ def difference_intervals(before: Side, after: Side, same: bool, confidence: floa
     """Rows (low, high) for the change of each frequency.
 
     The distances of both score intervals from their estimates stand for standard deviations
-    (Newcombe 1998): low = d - sqrt(u^2 + l^2 - 2 r u l) with the distance u of the upper limit
-    before, l of the lower limit after, and the correlation r; high likewise.
+    (Newcombe 1998): low = d - sqrt(u^2 + l^2) with the distance u of the upper limit before and l
+    of the lower limit after; high likewise. Errors of the same respondents are correlated as far as
+    nobody moves; here anybody may have, and nothing is subtracted for it.
     """
-    sides = (before, after)
-    limits = [side.intervals(confidence, not same) for side in sides]
-    down = [
-        np.maximum(side.x - limit[:, 0], 0.0) for side, limit in zip(sides, limits, strict=True)
-    ]
-    up = [np.maximum(limit[:, 1] - side.x, 0.0) for side, limit in zip(sides, limits, strict=True)]
-    r = _correlation(before, after) if same else np.zeros(before.x.shape)
+    largest = max(before.n, after.n)
+    parts = [1 - side.n / largest if same else 1.0 for side in (before, after)]
+    (down, up), (lower, upper) = (
+        side.distances(confidence, part) for side, part in zip((before, after), parts, strict=True)
+    )
     difference = after.x - before.x
-    low = difference - _combined(up[0], down[1], r)
-    high = difference + _combined(down[0], up[1], r)
-    return np.stack([low, high], axis=1)
-
-
-def _combined(u: Floats, v: Floats, r: Floats) -> Floats:
-    return np.asarray(np.sqrt(np.maximum(u * u + v * v - 2 * r * u * v, 0.0)))
+    limits = difference - np.hypot(up, lower), difference + np.hypot(down, upper)
+    return np.clip(np.stack(limits, axis=1), -1.0, 1.0)
 
 
 def _common(before: Side, after: Side) -> Floats:
@@ -123,13 +119,3 @@ def _covariance(before: Side, after: Side, f: Floats) -> Floats:
 def _apart(before: Side, after: Side) -> float:
     """What the answers of a random part of some people add, over f (1 - f)."""
     return abs(1 / before.n - 1 / after.n)
-
-
-def _correlation(before: Side, after: Side) -> Floats:
-    """Of the errors of the same respondents, at the frequencies of both rounds together."""
-    f = _common(before, after)
-    spread = np.sqrt(before.variance(f, False) * after.variance(f, False))
-    shared = _covariance(before, after, f) - _apart(before, after) * f * (1 - f) / 2
-    with np.errstate(divide="ignore", invalid="ignore"):
-        r = np.where(spread > 0, shared / spread, 0.0)
-    return np.clip(r, -1.0, 1.0)

@@ -117,8 +117,8 @@ class Rounds:
         """Compare each round with the one before it, or with the ``baseline``, for every value.
 
         ``respondents`` is "fresh" (samples of everyone, the safe choice: the false-alarm rate holds
-        for a panel, too) or "same" (a panel that answers in every round: sees much smaller changes,
-        but people who change places, as many in each direction, are a change to it).
+        for a panel, too) or "same" (a panel that answers in every round: sees much smaller changes;
+        if anybody moves it may flag any value).
         """
         from deniable.longitudinal.changes import compare
 

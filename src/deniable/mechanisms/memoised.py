@@ -107,6 +107,8 @@ class Memoised(Mechanism):
 
     def begin_all(self, n: int, keystream: Keystream) -> NDArray[Any]:
         """What n devices begin with: one row each."""
+        if not self.begin_words:
+            return np.empty((n, 0), dtype=np.uint8)
         coins = _coins(n, self.begin_words, keystream)
         return np.fromiter((self.begin(some) for some in coins), dtype=object)
 
