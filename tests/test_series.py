@@ -478,7 +478,7 @@ def test_intervals_of_a_panel_hold_and_those_of_fresh_people_do_not():
     """
     rng = np.random.default_rng(4)
     truth = np.array(PANEL) / sum(PANEL)
-    runs, held = 1000, {"same": 0, "fresh": 0}
+    runs, held = 500, {"same": 0, "fresh": 0}
     for rounds in panels(M, [people(PANEL)] * 8, runs, rng):
         for kind in held:
             low, high = rounds.pooled("unbiased", respondents=kind).intervals.T
