@@ -9,7 +9,7 @@ INPUTS := pyproject.toml constraints.txt
 # Word counts (columns word and count) for `make words`.
 WORDS ?= ../shared/data/en_words_50k.parquet
 
-.PHONY: demo words rounds attacks thresh test check bench scale study build clean
+.PHONY: demo words rounds attacks thresh test check bench scale series study build clean
 
 demo: $(VENV)/.demo
 	$(BIN)/deniable demo --charts out/demo
@@ -41,6 +41,9 @@ bench: $(VENV)/.bench
 
 scale: $(VENV)/.demo
 	$(BIN)/python benchmarks/scale.py --out out/scale
+
+series: $(VENV)/.demo
+	OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(BIN)/python benchmarks/series.py --out out/series
 
 study: $(VENV)/.dev
 	OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(BIN)/python benchmarks/decoders.py --out out/study
