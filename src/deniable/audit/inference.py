@@ -1,0 +1,212 @@
+"""What a report gives away about the person who sent it, in numbers and in plain words."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from deniable.audit.guessing import Guessing, bounded, guessing, posteriors, raised
+from deniable.domain import Label
+from deniable.errors import InvalidArgument, require_int, require_type
+from deniable.mechanisms import Mechanism
+from deniable.mechanisms.base import as_floats
+from deniable.privacy.guarantee import MOST_REPORTS
+from deniable.reports import Reports
+
+if TYPE_CHECKING:
+    import altair as alt
+    from rich.table import Table
+
+Floats = NDArray[np.float64]
+#: Rows of a table and bars of a chart: the values at the highest risk.
+SHOWN = 40
+#: Numbers computed with doubles are right to this much, which no rounding goes by.
+NOISE = 1e-9
+
+
+@dataclass(frozen=True, eq=False)
+class InferenceRisk:
+    """The risk of one person with the prior ``prior``, who sends ``reports`` reports.
+
+    ``before`` and ``after`` are the best guesser's success without and with the reports; both know
+    the prior, the mechanism, and who sent what. ``largest`` is the posterior of each value after
+    the report that points to it most. Where not ``exact`` these are upper bounds.
+    """
+
+    labels: tuple[Label, ...]
+    prior: Floats
+    epsilon: float
+    reports: int
+    before: float
+    after: float
+    largest: Floats
+    exact: bool
+    #: Of those whose report supports a value, the share with another value; None if not known.
+    others: Floats | None
+    source: str
+
+    @property
+    def odds(self) -> float:
+        """By what factor the reports can raise the odds of a value, at most: e^epsilon."""
+        return math.exp(self.epsilon) if self.epsilon < 700 else math.inf
+
+    @property
+    def coin_flip(self) -> float:
+        """How sure anybody can be about a yes/no question that was a coin flip before."""
+        return float(raised(self.odds, np.array([0.5]))[0])
+
+    def sentences(self) -> list[str]:
+        """The risk for readers who know no statistics.
+
+        What reports add is rounded up: "before" down, "after" up, those who share a report down.
+        """
+        seen = "the report" if self.reports == 1 else f"{self.reports:,} reports"
+        most, base = int(np.argmax(self.largest)), _base(self.before)
+        said = [
+            "Before: someone who knows the statistics, and nothing about the person, guesses right "
+            f"{_of(self.before, base, up=False)} times.",
+            f"After seeing {seen}: at most {_of(self.after, base, up=True)} times.",
+            f"Whatever {seen} may say, nobody can be more than {_percent(self.largest[most])} sure "
+            f"that the answer is {self.labels[most]!r}; {_percent(self.prior[most])} were before.",
+            f"About a yes/no question that was a coin flip before, nobody can be more than "
+            f"{_percent(self.coin_flip)} sure.",
+        ]
+        if self.others is not None:
+            said.append(
+                f"Of the people whose report points to {self.labels[most]!r}, at least "
+                f"{_of(float(self.others[most]), 100, up=False)} have another answer."
+            )
+        return said
+
+    def rows(self) -> list[dict[str, Any]]:
+        """One row a value: before, at most after, and who else sends such a report."""
+        others = [None] * len(self.labels) if self.others is None else self.others.tolist()
+        cells = zip(self.labels, self.prior.tolist(), self.largest.tolist(), others, strict=True)
+        return [
+            {"value": label, "before": f, "at most after": most, "others with such a report": share}
+            for label, f, most, share in cells
+        ]
+
+    def table(self) -> Table:
+        """For the terminal: the values that are most at risk."""
+        from deniable.studio.tables import rich_table
+
+        rows = [
+            {name: _cell(name, cell) for name, cell in row.items() if cell is not None}
+            for row in self._riskiest()
+        ]
+        return rich_table(rows, str(self), "percentages are rounded to the side of more risk")
+
+    def plot(self) -> alt.LayerChart:
+        """What is known about each value before, and at most after."""
+        from deniable.studio.risk import risk_chart
+
+        chart: alt.LayerChart = risk_chart(self._riskiest(), str(self), self.sentences()[:2])
+        return chart
+
+    def _riskiest(self) -> list[dict[str, Any]]:
+        rows = self.rows()
+        if len(rows) <= SHOWN:
+            return rows
+        return [rows[i] for i in np.argsort(-self.largest, kind="stable")[:SHOWN].tolist()]
+
+    def __rich__(self) -> Table:
+        return self.table()
+
+    def __str__(self) -> str:
+        seen = "one report" if self.reports == 1 else f"{self.reports:,} reports"
+        return f"what {seen} can give away, {self.source}"
+
+
+def inference_risk(
+    mechanism: Mechanism, prior: ArrayLike | None = None, *, reports: int = 1
+) -> InferenceRisk:
+    """The risk of a person who sends ``reports`` reports about one unchanged answer.
+
+    ``prior`` are the frequencies that an attacker knows (default: uniform). More than one report
+    is bounded by the exact epsilon after that many: of the memoised draw, or of fresh coins.
+    """
+    require_type("mechanism", mechanism, Mechanism)
+    times = require_int("reports", reports, 1, MOST_REPORTS)
+    f = _prior(prior, mechanism.domain.size)
+    epsilon = mechanism.guarantee.after(reports=times)
+    found = _found(mechanism, f, times, epsilon)
+    return InferenceRisk(
+        labels=tuple(mechanism.domain.label(i) for i in range(len(f))),
+        prior=f,
+        epsilon=epsilon,
+        reports=times,
+        before=float(f.max()),
+        after=found.success,
+        largest=found.largest,
+        exact=found.exact,
+        others=_others(mechanism, f) if times == 1 else None,
+        source=str(mechanism),
+    )
+
+
+def posterior(reports: Reports, prior: ArrayLike | None = None) -> Floats:
+    """Row i: how probable every value is after report i alone, for one who knows the prior."""
+    require_type("reports", reports, Reports)
+    return posteriors(reports, _prior(prior, reports.mechanism.domain.size))
+
+
+def _found(mechanism: Mechanism, f: Floats, times: int, epsilon: float) -> Guessing:
+    if times == 1:
+        return guessing(mechanism, f)
+    return bounded(math.exp(epsilon) if epsilon < 700 else math.inf, f)
+
+
+def _others(mechanism: Mechanism, f: Floats) -> Floats | None:
+    """q (1 - f) / (p f + q (1 - f)), where every other value supports this one with the same q."""
+    if not mechanism.two_valued or not mechanism.independent:
+        return None
+    if not hasattr(mechanism, "q"):
+        return None
+    p, q = float(mechanism.p), float(mechanism.q)
+    share: Floats = q * (1 - f) / (p * f + q * (1 - f))
+    return share
+
+
+def _prior(prior: ArrayLike | None, k: int) -> Floats:
+    if prior is None:
+        return np.full(k, 1 / k)
+    f = as_floats("prior", prior)
+    if f.shape != (k,) or not np.all(f >= 0) or not math.isclose(f.sum(), 1, abs_tol=1e-6):
+        raise InvalidArgument("prior", prior, f"{k} frequencies that sum to 1")
+    normalised: Floats = f / f.sum()
+    return normalised
+
+
+def _base(share: float) -> int:
+    """Of how many to speak, such that a share is at least ten of them."""
+    base = 100
+    while share * base < 10 and base < 10**9:
+        base *= 10
+    return base
+
+
+def _of(share: float, base: int, *, up: bool) -> str:
+    """A share as "47 of 100"; of more where that would be all of them."""
+    whole = math.ceil(share * base - NOISE) if up else math.floor(share * base + NOISE)
+    if whole >= base and share < 1 - NOISE:
+        return _of(share, 10 * base, up=up)
+    return f"{min(whole, base):,} of {base:,}"
+
+
+def _percent(share: float, digits: int = 1) -> str:
+    """A percentage, rounded up; with more digits where that would be certainty."""
+    whole = math.ceil(share * 10 ** (digits + 2) - NOISE) / 10**digits
+    if whole >= 100 and share < 1 - NOISE:
+        return _percent(share, digits + 1)
+    return f"{min(whole, 100):.12g} %"
+
+
+def _cell(name: str, cell: Any) -> Any:
+    if name == "value":
+        return str(cell)
+    return _of(cell, 100, up=False) if name.startswith("others") else _percent(cell)
