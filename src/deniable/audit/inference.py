@@ -71,7 +71,7 @@ class InferenceRisk:
             f"{_of(self.before, base, up=False)} times.",
             f"After seeing {seen}: at most {_of(self.after, base, up=True)} times.",
             f"Whatever {seen} may say, nobody can be more than {_percent(self.largest[most])} sure "
-            f"that the answer is {self.labels[most]!r}; {_percent(self.prior[most])} were before.",
+            f"that the answer is {self.labels[most]!r}; before: {_percent(self.prior[most])}.",
             f"About a yes/no question that was a coin flip before, nobody can be more than "
             f"{_percent(self.coin_flip)} sure.",
         ]
