@@ -10,7 +10,7 @@ none. Tell the analyst who is no clone and what these sent; the rest is a shuffl
 only the numbers i of A, j of B and e of N depend on x, because who is a clone does not. If the
 reports of n people are called clones at random, i, j, e are multinomial with (n; c, c, d), and one
 of the e + i + j is the person's, with weights a / c, b / c and w = (1 - a - b) / d by its kind.
-Hence P / Q = (a i + b j + c w e) / (b i + a j + c w e), and (Balle et al. 2019 have it for d > 0)
+Hence P / Q = (a i + b j + c w e) / (b i + a j + c w e), and (in the form of Balle et al. 2019)
 
     delta(epsilon) = E [ (a - e^eps b) i + (b - e^eps a) j - (e^eps - 1) c w e ]+ / (c n).
 
@@ -35,8 +35,11 @@ Floats = NDArray[np.float64]
 #: Blocks within nine standard deviations; wider ones follow on either side.
 BLOCKS = 120
 NEUTRAL_BLOCKS = 60
-#: Far above the relative rounding errors of the binomial laws, which are below 1e-9.
+SEEN_BLOCKS = 2_000
+#: Far above the rounding errors of the binomial laws, measured below 1e-12, relatively.
 MARGIN = 1e-6
+#: The same for a difference, relative to what is subtracted: large ratios magnify its rounding.
+SLACK = 1e-11
 
 
 @dataclass(frozen=True)
@@ -96,17 +99,17 @@ class Clones:
 
 @dataclass(frozen=True, eq=False)
 class Cells:
-    """Blocks of (s, e): their probabilities, their largest s, and their least V."""
+    """Blocks of (s, e): their probabilities, and the s and V that stand for them."""
 
     probability: Floats
     trials: Floats
-    least: Floats
+    total: Floats
 
-    def divergence(self, clones: Clones, n: int, epsilon: float) -> float:
+    def divergence(self, clones: Clones, n: int, epsilon: float, slack: float) -> float:
         """The formula above."""
         power = math.expm1(epsilon)
         k = power / (clones.gain * (power + 2))
-        mean = _mean_excess(self.trials, k * self.least)
+        mean = _mean_excess(self.trials, k * self.total, slack)
         return float(self.probability @ mean) * clones.gain * (power + 2) / n
 
 
@@ -114,17 +117,18 @@ def delta_above(clones: Clones, n: int, epsilon: float) -> float:
     """An upper bound on delta: blocks at their worst corners, and the margin for rounding."""
     if math.exp(epsilon) >= clones.own / clones.other:
         return 0.0
-    return min(1.0, _blocked(clones, n).divergence(clones, n, epsilon) * (1 + MARGIN))
+    found = _blocked(clones, n).divergence(clones, n, epsilon, SLACK)
+    return min(1.0, found * (1 + MARGIN))
 
 
 def delta_seen(clones: Clones, n: int, epsilon: float) -> float:
-    """Delta itself if d = 1 - 2c, that is, if everybody else's law is known to be the bound.
+    """At most delta if d = 1 - 2c, that is, if everybody else's law is known to be the bound.
 
-    Then e = n - s. What is left out, beyond ten standard deviations, makes it smaller.
+    Then e = n - s, and blocks of s are taken at their best corner.
     """
     if math.exp(epsilon) >= clones.own / clones.other:
         return 0.0
-    return _seen(clones, n).divergence(clones, n, epsilon) * (1 - MARGIN)
+    return _seen(clones, n).divergence(clones, n, epsilon, -SLACK) * (1 - MARGIN)
 
 
 def delta_counted(own: Fraction, other: Fraction, n: int, epsilon: float) -> float:
@@ -133,29 +137,36 @@ def delta_counted(own: Fraction, other: Fraction, n: int, epsilon: float) -> flo
     A count of reports that n - 1 people send with probability b, and one with a or b. The ratio of
     the two laws at i is (i a / b + (n - i) (1 - a) / (1 - b)) / n.
     """
-    from scipy.stats import binom
-
-    a, b = float(own), float(other)
-    far = 10 * math.sqrt(n * b) + 20
-    i = np.arange(max(0, int(n * b - far)), min(n, int(n * b + far)) + 1, dtype=np.float64)
-    ratio, law = (i * a / b + (n - i) * (1 - a) / (1 - b)) / n, binom.pmf(i, n, b)
-    more, less = ratio - math.exp(epsilon), 1 - math.exp(epsilon) * ratio
-    found = max(float(law @ np.maximum(gain, 0.0)) for gain in (more, less))
+    a, b, power = float(own), float(other), math.exp(epsilon)
+    i, law = _counts(b, n)
+    ratio = (i * a / b + (n - i) * (1 - a) / (1 - b)) / n
+    gains = ratio - power - SLACK * (ratio + power), 1 - power * ratio - SLACK * (1 + power * ratio)
+    found = max(float(law @ np.maximum(gain, 0.0)) for gain in gains)
     return found * (1 - MARGIN)
 
 
-def _mean_excess(trials: Floats, level: Floats) -> Floats:
+@lru_cache(maxsize=8)
+def _counts(rate: float, n: int) -> tuple[Floats, Floats]:
+    """The law of Bin(n, rate), within ten standard deviations."""
+    from scipy.stats import binom
+
+    far = 10 * math.sqrt(n * rate) + 20
+    i = np.arange(max(0, int(n * rate - far)), min(n, int(n * rate + far)) + 1, dtype=np.float64)
+    return i, binom.pmf(i, n, rate)
+
+
+def _mean_excess(trials: Floats, level: Floats, slack: float) -> Floats:
     """E (X - s / 2 - l)+ for X = Bin(s, 1/2): s / 4 P(Y = m - 1) - l P(X >= m), where Y is
-    Bin(s - 1, 1/2) and m the least integer above s / 2 + l.
+    Bin(s - 1, 1/2) and m the least integer above s / 2 + l; and some slack for the difference.
     """
     from scipy.stats import binom
 
     mean = np.zeros(trials.shape)
-    some = level < trials / 2
+    some = (trials > 0) & (level < trials / 2 * (1 + SLACK))
     s, low = trials[some], level[some]
-    least = np.floor(s / 2 + low)
-    at, above = binom.pmf(least, s - 1, 0.5), binom.sf(least, s, 0.5)
-    mean[some] = np.maximum(s / 4 * at - low * above, 0.0)
+    least = np.minimum(np.floor(s / 2 + low), s - 1)
+    more, less = s / 4 * binom.pmf(least, s - 1, 0.5), low * binom.sf(least, s, 0.5)
+    mean[some] = np.maximum(np.maximum(more - less, 0.0) + slack * (more + less), 0.0)
     return mean
 
 
@@ -183,13 +194,13 @@ def _blocked(clones: Clones, n: int) -> Cells:
 
 @lru_cache(maxsize=64)
 def _seen(clones: Clones, n: int) -> Cells:
-    from scipy.stats import binom
-
     shared, neutral = clones.weights
-    rate = float(2 * clones.cover)
-    far = 10 * math.sqrt(n * rate) + 20
-    s = np.arange(max(0, int(n * rate - far)), min(n, int(n * rate + far)) + 1, dtype=np.float64)
-    return Cells(binom.pmf(s, n, rate), s, shared * s + neutral * (n - s))
+    first, last, probability = (
+        part[0] for part in _blocks(np.array([n]), float(2 * clones.cover), SEEN_BLOCKS)
+    )
+    keep = probability > 0
+    ends = [shared * s + neutral * (n - s) for s in (first[keep], last[keep])]
+    return Cells(probability[keep], first[keep], np.maximum(*ends))
 
 
 def _blocks(trials: NDArray[np.generic], rate: float, number: int) -> tuple[Floats, Floats, Floats]:

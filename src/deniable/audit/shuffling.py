@@ -33,7 +33,7 @@ CONDITIONS = {
     "are not anonymous among themselves and must be added up",
 }
 #: Honest people that are reckoned with.
-MOST_HONEST = 1 << 40
+MOST_HONEST = 10**9
 #: The search for epsilon ends within this relative distance, above it.
 PRECISION = 1e-6
 
@@ -92,7 +92,7 @@ def shuffled(
         honest=n,
         analysis=case.analysis,
         closed_form=closed_form(ratio_epsilon, n, allowed),
-        at_least=_least(lambda e: case.attack(n, e), allowed, ratio_epsilon, up=False),
+        at_least=_least(lambda e: case.attack(n, e), allowed, epsilon, up=False),
         conditions=stated,
     )
 

@@ -10,7 +10,7 @@ from deniable.studio.charts import BAR, INK, TRUTH
 
 
 def risk_chart(rows: Sequence[Mapping[str, Any]], title: str, words: Sequence[str]) -> Any:
-    """A bar a value up to the prior, and an arrowless line from there to the largest posterior."""
+    """A bar a value up to the prior, and a line from there to the largest posterior."""
     alt = altair()
     data = [
         {"value": str(row["value"]), "before": row["before"], "after": row["at most after"]}
