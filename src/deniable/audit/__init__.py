@@ -1,1 +1,1 @@
-"""Privacy you can check: what shuffling adds, and what a report gives away, in plain words."""
+"""Privacy that can be checked: exact and empirical audits, shuffling, inference, manipulation."""

@@ -1,0 +1,162 @@
+"""The reports that a server accepts, as a forger sees them.
+
+Every unbiased estimate of the house is a mean over reports: n f = sum_i x(y_i), where x(y) is the
+estimate from the report y alone, its contribution. So all that forged reports can do is known once
+the contributions of all admissible reports are: their extremes, and how far two are apart.
+"""
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.random import Generator
+from numpy.typing import NDArray
+
+from deniable.errors import InvalidArgument
+from deniable.mechanisms import Mechanism
+
+Floats = NDArray[np.float64]
+Integers = NDArray[np.int64]
+Data = NDArray[Any]
+#: Numbers held at once where the contributions of many reports are compared.
+BLOCK = 1 << 22
+
+
+class Alphabet:
+    """All reports of any mechanism, by enumerating its channel: for small domains.
+
+    ``weights`` are whole numbers, one a value: 1 for the targets of a forger, 0 for the others.
+    Forgers get a row of them for each report.
+    """
+
+    #: Whether the contributions to two values are uncorrelated in the report of every answer.
+    uncorrelated: ClassVar[bool] = False
+    #: Whether all listed values are in the same position.
+    alike: ClassVar[bool] = False
+    #: Whether `diameter` is reached, or only a bound.
+    tight = True
+
+    def __init__(self, mechanism: Any) -> None:
+        self.mechanism = mechanism
+
+    @cached_property
+    def _outputs(self) -> Data:
+        data: Data = self.mechanism.pack(self.mechanism.channel().outputs)
+        return data
+
+    def extremes(self, weights: Integers) -> tuple[float, float]:
+        """The least and the largest weighted sum of contributions that one report can make."""
+        sums = self.contributions(self._outputs) @ weights
+        return float(sums.min()), float(sums.max())
+
+    def diameter(self) -> float:
+        """The largest l1 distance between the contributions of two reports."""
+        x = self.contributions(self._outputs)
+        return max(float(np.abs(x - row).sum(axis=1).max()) for row in x)
+
+    def unchecked(self, weights: Integers) -> float:
+        """The largest sum that one report could make if nobody looked whether it is admissible."""
+        return self.extremes(weights)[1]
+
+    def contributions(self, data: Data) -> Floats:
+        """Row i: the estimate from report i alone."""
+        m = self.mechanism
+        rows = [m.unbiased(m.count(data[i : i + 1]), 1) for i in range(len(data))]
+        return np.array(rows).reshape(-1, m.domain.size)
+
+    # ---- forged reports, one for each row of weights
+
+    def any(self, weights: Integers, rng: Generator) -> Data:
+        """Uniformly random admissible reports."""
+        return self._outputs[rng.integers(0, len(self._outputs), len(weights))]
+
+    def best(self, weights: Integers, rng: Generator) -> Data:
+        """Reports with the largest weighted sum, and else as a genuine one would be."""
+        sums = weights @ self.contributions(self._outputs).T
+        return self._outputs[highest(np.round(sums, 9), rng)]
+
+    def hidden(self, weights: Integers, rng: Generator) -> Data:
+        """As large a sum as reports can have that look genuine one by one."""
+        allowed = "one of the house's: what looks genuine is not known of others"
+        raise InvalidArgument("mechanism", self.mechanism, allowed)
+
+    # ---- what the reports of honest people obey whatever they answer
+
+    def sizes(self, data: Data) -> Integers | None:
+        """How much each report supports in all, if that says anything."""
+        return None
+
+    def size_law(self) -> Floats:
+        """The probability of each size of a genuine report."""
+        raise NotImplementedError
+
+    def draws(self, data: Data) -> list[float]:
+        """P-values of the parts that are drawn whatever the answer."""
+        return []
+
+
+class Supports(Alphabet):
+    """Reports that support a value or do not: x_v = (s_v - q) / (p - q), s_v = 0 or 1."""
+
+    alike = True
+
+    def supported(self, weights: Integers) -> tuple[Any, Any]:
+        """The least and the largest weight that one report supports, for each row of weights."""
+        raise NotImplementedError
+
+    def extremes(self, weights: Integers) -> tuple[float, float]:
+        low, high = self.supported(weights)
+        return self.scaled(float(low), weights), self.scaled(float(high), weights)
+
+    def scaled(self, supported: float, weights: Integers) -> float:
+        """The sum of contributions where so much weight is supported."""
+        p, q = float(self.mechanism.p), float(self.mechanism.q)
+        return (supported - q * float(weights.sum())) / (p - q)
+
+    def diameter(self) -> float:
+        """Everything against nothing, where both can be supported."""
+        return float(self.mechanism.domain.size / (self.mechanism.p - self.mechanism.q))
+
+
+def highest(scores: NDArray[Any], rng: Generator) -> Integers:
+    """The place of a largest entry of each row, any of them."""
+    ties = scores == scores.max(axis=1, keepdims=True)
+    return np.asarray(np.argmax(ties * rng.random(scores.shape), axis=1))
+
+
+def ranks(weights: Integers, rng: Generator) -> Integers:
+    """The rank of each entry of a row, from the largest; equal ones in any order."""
+    order = np.argsort(-weights - 0.5 * rng.random(weights.shape), axis=1)
+    places = np.empty_like(order)
+    np.put_along_axis(places, order, np.arange(weights.shape[1])[None, :], axis=1)
+    return places
+
+
+def uniform_pvalue(counts: Integers, factor: float = 1.0) -> float:
+    """The chi-square test that all cells are equally likely; ``factor`` scales the statistic."""
+    from scipy.stats import chi2
+
+    expected = counts.sum() / len(counts)
+    statistic = factor * float(np.sum((counts - expected) ** 2)) / expected
+    return float(chi2.sf(statistic, len(counts) - 1))
+
+
+def alphabet_of(mechanism: Mechanism) -> Alphabet:
+    """What is known about the reports of a mechanism; of one that is not the house's, by trying."""
+    from deniable.audit.cohorts import Cohorts
+    from deniable.audit.indices import INDICES
+    from deniable.audit.rows import ROWS
+    from deniable.domain import Text
+    from deniable.mechanisms.cohorts import CohortMechanism
+
+    if not isinstance(mechanism, Mechanism) or isinstance(mechanism.domain, Text):
+        allowed = "a mechanism with listed answers: mechanism.among(candidates)"
+        raise InvalidArgument("mechanism", mechanism, allowed)
+    if type(mechanism).__module__.startswith("deniable."):
+        known: dict[type, type[Alphabet]] = {**INDICES, **ROWS, CohortMechanism: Cohorts}
+        for family, alphabet in known.items():
+            if isinstance(mechanism, family):
+                return alphabet(mechanism)
+    return Alphabet(mechanism)
