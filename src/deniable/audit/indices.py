@@ -42,6 +42,11 @@ class Values(Indices, Supports):
     def diameter(self) -> float:
         return 2 / float(self.mechanism.p - self.mechanism.q)
 
+    def contributions(self, data: Data) -> Floats:
+        m = self.mechanism
+        supports = data[:, None] == np.arange(m.domain.size)
+        return np.asarray((supports - float(m.q)) / float(m.p - m.q))
+
     def best(self, weights: Integers, rng: Generator) -> Data:
         return highest(weights, rng).astype(self.mechanism.dtype)
 
