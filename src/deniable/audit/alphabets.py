@@ -7,6 +7,7 @@ the contributions of all admissible reports are: their extremes, and how far two
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, ClassVar
 
@@ -22,6 +23,16 @@ Integers = NDArray[np.int64]
 Data = NDArray[Any]
 #: Numbers held at once where the contributions of many reports are compared.
 BLOCK = 1 << 22
+
+
+@dataclass(frozen=True)
+class Products:
+    """The law of the product of a genuine report's scores for two values, whatever the answer:
+    its mean, a bound of its variance, and of how far it is from the mean."""
+
+    mean: float
+    variance: float
+    most: float
 
 
 class Alphabet:
@@ -91,6 +102,23 @@ class Alphabet:
     def size_law(self) -> Floats:
         """The probability of each size of a genuine report."""
         raise NotImplementedError
+
+    def scores(self, data: Data) -> Floats:
+        """Row i: what report i says about each value, as `products` wants it."""
+        return self.contributions(data)
+
+    def products(self) -> Products | None:
+        """What is known about the products of scores.
+
+        Uncorrelated contributions have the mean 0. With n Var(f_v) = A + B f_v the mean square of
+        one is A, or A + B + 1 in a report of the own value; two multiply.
+        """
+        m, k = self.mechanism, self.mechanism.domain.size
+        if not self.uncorrelated:
+            return None
+        a, b = (float(part[0]) for part in m.variance_line(np.full(k, 1 / k), 1))
+        low, high = self.extremes(np.bincount([0], minlength=k))
+        return Products(0.0, max(a * a, a * (a + b + 1)), max(high, -low) ** 2)
 
     def draws(self, data: Data) -> list[float]:
         """P-values of the parts that are drawn whatever the answer."""

@@ -12,8 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from deniable.audit.alphabets import BLOCK, Alphabet, alphabet_of
-from deniable.audit.influence import influence
+from deniable.audit.alphabets import BLOCK, Alphabet, Products, alphabet_of
 from deniable.errors import InvalidArgument, require_type
 from deniable.reports import Reports
 
@@ -60,13 +59,16 @@ def detect(reports: Reports, level: float = 0.01) -> Detection:
         found["sizes"] = _sizes(sizes, alphabet.size_law())
     if draws := alphabet.draws(data):
         found["draws"] = min(1.0, len(draws) * min(draws))
-    if not alphabet.uncorrelated or reports.mechanism.domain.size < 2:
+    if alphabet.uncorrelated:
+        found["total"] = _total(reports)
+    products = alphabet.products()
+    if products is None:
         return Detection(found, level, ())
-    found["total"] = _total(reports)
-    values, pairs, products = _pairs(alphabet, reports)
+    values, sums = _sums(alphabet, reports, products.mean)
+    pairs = _pair_p_values(sums, len(reports), reports.mechanism.domain.size, products)
     found["pairs"] = float(pairs.min())
-    seen = (pairs <= level / len(found)) & (products > 0)
-    return Detection(found, level, _suspects(values, seen, products))
+    seen = (pairs <= level / len(found)) & (sums > 0)
+    return Detection(found, level, _suspects(values, seen, sums))
 
 
 def _negative(reports: Reports) -> float:
@@ -118,40 +120,35 @@ def _groups(expected: Floats) -> list[int]:
     return starts
 
 
-def _pairs(alphabet: Alphabet, reports: Reports) -> tuple[Integers, Floats, Floats]:
-    """Some values, for each pair of them the p-value of sum_i x_u(y_i) x_v(y_i), and that sum.
-
-    The mean of a product is 0 for every answer, its variance at most s = max(A^2, A (A + B + 1)),
-    and it is at most c^2 with the largest contribution c. So by Bernstein's inequality the sum
-    exceeds t with probability at most exp(-t^2 / (2 (n s + c^2 t / 3))); times the number of all
-    pairs, and 2 for both signs. This holds for every n.
-    """
+def _sums(alphabet: Alphabet, reports: Reports, mean: float) -> tuple[Integers, Floats]:
+    """Some values, and for each pair of them the sum of products of scores, less its mean."""
     m, n, k = reports.mechanism, len(reports), reports.mechanism.domain.size
-    f = m.unbiased(m.count(reports.data), n)
-    values = np.argsort(-f)[:COMPARED]
-    products = np.zeros((len(values), len(values)))
+    values = np.argsort(-m.unbiased(m.count(reports.data), n))[:COMPARED]
+    sums = np.full((len(values), len(values)), -n * mean)
     step = max(1, BLOCK // k)
     for start in range(0, n, step):
-        x = alphabet.contributions(reports.data[start : start + step])[:, values]
-        products += x.T @ x
-    a, b = (float(part[0]) for part in m.variance_line(np.full(k, 1 / k), n))
-    one = influence(m, 1, 0)
-    most = max(one.high, -one.low) ** 2
-    t = np.abs(products)
-    bound = -(t**2) / (2 * (n * max(a * a, a * (a + b + 1)) + most * t / 3))
-    p = np.minimum(1.0, k * (k - 1) * np.exp(bound))
-    np.fill_diagonal(p, 1.0)
-    np.fill_diagonal(products, 0.0)
-    return values, p, products
+        x = alphabet.scores(reports.data[start : start + step])[:, values]
+        sums += x.T @ x
+    np.fill_diagonal(sums, 0.0)
+    return values, sums
 
 
-def _suspects(values: Integers, seen: NDArray[np.bool_], products: Floats) -> tuple[int, ...]:
+def _pair_p_values(sums: Floats, n: int, k: int, products: Products) -> Floats:
+    """By Bernstein's inequality a sum exceeds t with probability at most
+    exp(-t^2 / (2 (n variance + most t / 3))); times the number of all pairs, and 2 for both signs.
+    This holds for every n."""
+    t = np.abs(sums)
+    exponents = -(t**2) / (2 * (n * products.variance + products.most * t / 3))
+    return np.asarray(np.minimum(1.0, k * (k - 1) * np.exp(exponents)))
+
+
+def _suspects(values: Integers, seen: NDArray[np.bool_], sums: Floats) -> tuple[int, ...]:
     """One of the pair that is seen together most, and what is seen with it.
 
     Not all that is seen together: forged reports also leave the same values out.
     """
     if not seen.any():
         return ()
-    first = int(np.argmax(np.where(seen, products, -np.inf)) // len(values))
+    first = int(np.argmax(np.where(seen, sums, -np.inf)) // len(values))
     chosen = np.union1d(np.flatnonzero(seen[first]), [first])
     return tuple(int(v) for v in np.sort(values[chosen]))

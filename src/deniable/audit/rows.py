@@ -14,6 +14,7 @@ from deniable.audit.alphabets import (
     Data,
     Floats,
     Integers,
+    Products,
     Supports,
     ranks,
     uniform_pvalue,
@@ -104,6 +105,38 @@ class Subsets(Supports):
         return packed(ranks(weights, rng) < self.mechanism.omega, self.mechanism.row_bytes)
 
     hidden = best
+
+    def contributions(self, data: Data) -> Floats:
+        m = self.mechanism
+        return np.asarray((unpacked(data, m.domain.size) - float(m.q)) / float(m.p - m.q))
+
+    def _together(self) -> tuple[Floats, Floats]:
+        """P(both), P(the first only), P(neither): without the own value, and with it first."""
+        m, p, q = self.mechanism, float(self.mechanism.p), float(self.mechanism.q)
+        k, omega = m.domain.size, m.omega
+        both = (omega - 1) * (p * (omega - 2) + (1 - p) * omega) / ((k - 1) * (k - 2))
+        own = p * (omega - 1) / (k - 1)
+        without, having = (both, q - both, q - both), (own, p - own, q - own)
+        return tuple(np.array([*x, 1 - sum(x)]) for x in (without, having))  # type: ignore[return-value]
+
+    def _shift(self) -> float:
+        """The s for which E (X_u - s) (X_v - s) is the same with and without the own value."""
+        without, having = self._together()
+        return float((having[0] - without[0]) / float(self.mechanism.p - self.mechanism.q))
+
+    def scores(self, data: Data) -> Floats:
+        return np.asarray(unpacked(data, self.mechanism.domain.size) - self._shift(), np.float64)
+
+    def products(self) -> Products | None:
+        """None for sets of one value, or of all but one: what they hold together is fixed."""
+        if not 1 < self.mechanism.omega < self.mechanism.domain.size - 1:
+            return None
+        s = self._shift()
+        values = np.array([(1 - s) ** 2, -s * (1 - s), -s * (1 - s), s * s])
+        mean = float(self._together()[0] @ values)
+        squares = (values - mean) ** 2
+        variance = max(float(law @ squares) for law in self._together())
+        return Products(mean, variance, float(np.sqrt(squares.max())))
 
 
 class Bytes(Alphabet):
