@@ -1,5 +1,6 @@
 """What the mechanisms promise, and the means to check it."""
 
+from deniable.privacy.composition import Parallel, Sequential, parallel, sequential, split
 from deniable.privacy.enumeration import Channel, PathCoins, enumerate_reports, exact_channel
 from deniable.privacy.guarantee import Guarantee, check_epsilon, exp_below, kept_below
 from deniable.privacy.lasting import Clue, Lasting
@@ -9,10 +10,15 @@ __all__ = [
     "Clue",
     "Guarantee",
     "Lasting",
+    "Parallel",
     "PathCoins",
+    "Sequential",
     "check_epsilon",
     "enumerate_reports",
     "exact_channel",
     "exp_below",
     "kept_below",
+    "parallel",
+    "sequential",
+    "split",
 ]

@@ -52,11 +52,9 @@ def kept_below(epsilon: float | Fraction) -> int:
     return int(SCALE * likely / (1 + likely))
 
 
-def log_above(ratio: Fraction, times: int = 1) -> float:
-    """The smallest float that is not below ``times`` ln(ratio)."""
-    if ratio == 1:
-        return 0.0
-    return float_above(CONTEXT.multiply(times, CONTEXT.ln(as_decimal(ratio))))
+def log_above(ratio: Fraction) -> float:
+    """The smallest float that is not below ln(ratio)."""
+    return 0.0 if ratio == 1 else float_above(CONTEXT.ln(as_decimal(ratio)))
 
 
 def as_decimal(number: Fraction) -> Decimal:
@@ -100,13 +98,20 @@ class Guarantee:
     def after(self, reports: int | None = None, changes: int = 0) -> float:
         """Epsilon after ``changes`` changes of the answer and ``reports`` reports of each answer.
 
-        Every report has coins of its own, so it is exactly epsilon times their number; None stands
-        for any number.
+        None stands for any number of reports.
         """
         check_history(reports, changes)
+        return 0.0 if self.ratio == 1 else float_above(self.log_after(reports, changes))
+
+    def log_after(self, reports: int | None, changes: int) -> Decimal:
+        """`after` to almost 60 digits, not yet rounded up.
+
+        Every report has coins of its own, so it is exactly epsilon times their number.
+        """
+        log = CONTEXT.ln(as_decimal(self.ratio))
         if reports is None:
-            return math.inf if self.ratio > 1 else 0.0
-        return log_above(self.ratio, reports * (changes + 1))
+            return Decimal("Infinity") if self.ratio > 1 else log
+        return CONTEXT.multiply(log, reports * (changes + 1))
 
     def __str__(self) -> str:
         return f"epsilon-LDP with epsilon <= {self.epsilon:.15g}"

@@ -11,7 +11,7 @@ from functools import reduce
 from operator import mul
 from typing import TYPE_CHECKING
 
-from deniable.privacy.guarantee import CONTEXT, Guarantee, as_decimal, check_history, float_above
+from deniable.privacy.guarantee import CONTEXT, Guarantee, as_decimal
 
 if TYPE_CHECKING:
     import altair as alt
@@ -80,16 +80,14 @@ class Lasting(Guarantee):
         """What one report costs."""
         return Guarantee(_product(clue.once for clue in self.clues))
 
-    def after(self, reports: int | None = None, changes: int = 0) -> float:
-        """Epsilon after ``changes`` changes to a new key, with ``reports`` reports of each.
+    def log_after(self, reports: int | None, changes: int) -> Decimal:
+        """The largest log-likelihood ratio of two histories with ``changes`` changes to a new key.
 
-        Exact: the largest log-likelihood ratio of two histories with the same partition of reports
-        into keys. None stands for any number of reports. Histories with other partitions can be
-        told apart with more.
+        They have the same partition of reports into keys, ``reports`` reports of each. Histories
+        with other partitions can be told apart with more.
         """
-        check_history(reports, changes)
         each = reduce(CONTEXT.add, (CONTEXT.ln(clue.ratio(reports)) for clue in self.clues))
-        return float_above(CONTEXT.multiply(min(changes + 1, self.keys), each))
+        return CONTEXT.multiply(min(changes + 1, self.keys), each)
 
     def plot(self, reports: int = 30, changes: tuple[int, ...] = (0, 1, 2)) -> alt.LayerChart:
         """Epsilon against the number of reports, for some numbers of changes."""
