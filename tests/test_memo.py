@@ -27,16 +27,16 @@ from deniable.errors import (
     BudgetSpent,
     InvalidArgument,
     MemoLost,
-    MemoUnavailable,
+    StoreUnavailable,
     MismatchError,
 )
-from deniable.longitudinal import box
-from deniable.longitudinal.box import Box
 from deniable.longitudinal.memo import MemoryMemo, recall_begun, recall_kept
 from deniable.longitudinal.memo_file import FileMemo
 from deniable.mechanisms.memoised import Memoised
 from deniable.privacy import exact_channel
 from deniable.randomness import SCALE
+from deniable.storage import database
+from deniable.storage.box import Box
 from memo_toys import COLLECTION, TELLTALE, Cells, Telltale, TwiceGRR, enrol, open_memo, record
 
 SECRET = bytes(range(32))
@@ -495,10 +495,10 @@ def test_a_memo_behind_a_link_is_the_memo(path):
 
 def test_a_memo_that_is_held_too_long_is_a_clear_error(path, monkeypatch):
     memo = enrol(path)
-    monkeypatch.setattr(box, "PATIENCE", 0.05)
+    monkeypatch.setattr(database, "PATIENCE", 0.05)
     with (
         Box(path).held(),
-        pytest.raises(MemoUnavailable, match="no report was made: database is locked"),
+        pytest.raises(StoreUnavailable, match="no report was made: database is locked"),
     ):
         memo.report(1)
     assert memo.keys_used == 0
@@ -509,7 +509,7 @@ def test_a_memo_that_is_held_too_long_is_a_clear_error(path, monkeypatch):
 
 def test_the_connection_in_use_syncs(path):
     enrol(path)
-    with Box(path)._connection() as connection:
+    with Box(path).connection() as connection:
         found = [
             connection.execute(f"PRAGMA {name}").fetchone()[0]
             for name in ("journal_mode", "synchronous", "fullfsync")
@@ -554,7 +554,7 @@ FILES = st.sampled_from(["memo", "memo.enrolled"])
 BUDGETS = st.sampled_from([None, 1, 3])
 #: Anywhere in a file, or at its end, where the record is.
 PLACES = st.floats(0, 1, exclude_max=True) | st.floats(0.96, 1, exclude_max=True)
-REFUSALS = (MemoLost, MemoUnavailable, BudgetSpent)
+REFUSALS = (MemoLost, StoreUnavailable, BudgetSpent)
 
 
 class Mishaps(RuleBasedStateMachine):
@@ -618,7 +618,7 @@ class Mishaps(RuleBasedStateMachine):
         before = self.admitted()
         try:
             self.memo = open_memo(self.path, lost)
-        except (MemoLost, MemoUnavailable):
+        except (MemoLost, StoreUnavailable):
             self.memo = None
             return
         assert before, "opened without any trace"

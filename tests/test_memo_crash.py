@@ -20,7 +20,7 @@ from pathlib import Path
 
 import pytest
 
-from deniable.errors import BudgetSpent, InvalidArgument, MemoUnavailable
+from deniable.errors import BudgetSpent, InvalidArgument, StoreUnavailable
 from deniable.longitudinal.memo import MemoryMemo
 from memo_toys import TELLTALE, enrol, open_memo, record
 
@@ -285,7 +285,7 @@ def try_to_report(path, room):
         for value in range(1, 1000):
             memo.report(value)
             out["sent"] = value
-    except MemoUnavailable as error:
+    except StoreUnavailable as error:
         out["error"] = str(error)
     out["recorded"] = len(record(path)["keys"])
     out["old keys go on"] = memo.report(0) == first
@@ -343,7 +343,7 @@ def enrol_without_room(path):
     resource.setrlimit(resource.RLIMIT_FSIZE, (5_000, resource.RLIM_INFINITY))
     try:
         enrol(path)
-    except MemoUnavailable as error:
+    except StoreUnavailable as error:
         print(json.dumps([str(error), names(Path(path).parent)]))
 
 
@@ -367,7 +367,7 @@ def without_rights():
     for act in (lambda: memo.report(2), lambda: enrol(home / "other")):
         try:
             act()
-        except MemoUnavailable as error:
+        except StoreUnavailable as error:
             errors.append(str(error))
     home.chmod(0o700)
     memo.report(3)

@@ -29,15 +29,22 @@ class CorruptData(ValueError):
 
 
 class BudgetSpent(ValueError):
-    """More was asked for than a respondent's budget allows; nothing was recorded or sent."""
+    """More was asked of a respondent than the budget allows; nothing was spent.
+
+    Where many were charged at once, ``places`` says whose budgets are too small.
+    """
+
+    def __init__(self, message: str, places: tuple[int, ...] = ()) -> None:
+        super().__init__(message)
+        self.places = places
 
 
 class MemoLost(ValueError):
     """A memo is missing, damaged or outdated, and no new budget is started for it."""
 
 
-class MemoUnavailable(OSError):
-    """The disk, the folder or another process keeps a memo from being used now."""
+class StoreUnavailable(OSError):
+    """The disk, the folder or another process keeps a memo or a ledger from being used now."""
 
 
 class MissingExtra(ImportError):

@@ -17,10 +17,11 @@ from dataclasses import dataclass
 from typing import Any, Literal, Self
 
 from deniable.errors import CorruptData, InvalidArgument, MemoLost, MismatchError
-from deniable.longitudinal.box import SUFFIXES, Box
 from deniable.longitudinal.memo import Memo, Memory, check_bond, check_most
 from deniable.mechanisms.memoised import Memoised
 from deniable.randomness import draw_key
+from deniable.storage.box import Box
+from deniable.storage.database import SUFFIXES
 
 FORMAT = 1
 FilePath = str | os.PathLike[str]

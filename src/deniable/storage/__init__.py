@@ -1,0 +1,1 @@
+"""Files that outlive crashes: what memos and ledgers are kept in."""

@@ -1,0 +1,115 @@
+"""SQLite files that crashes, full disks and other processes cannot garble.
+
+A file appears complete or not at all, is readable for its owner only, and what was committed is on
+the disk.
+"""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+import sys
+import tempfile
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from pathlib import Path
+
+from deniable.errors import CorruptData, InvalidArgument, StoreUnavailable
+
+#: Seconds to wait for another process.
+PATIENCE = 30.0
+#: EXTRA also syncs the folder when the journal is removed, which is the moment of the commit;
+#: `fullfsync` makes macOS empty the cache of the disk.
+PRAGMAS = ("PRAGMA journal_mode = DELETE", "PRAGMA synchronous = EXTRA", "PRAGMA fullfsync = ON")
+#: What SQLite says of files that are not, or no longer, what they were.
+DAMAGE = {sqlite3.SQLITE_ERROR, sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB}
+#: The files that belong to a database, itself included.
+SUFFIXES = ("", "-journal", "-wal", "-shm")
+
+
+class Database:
+    """An SQLite file. Missing is FileNotFoundError, damaged is CorruptData."""
+
+    def __init__(self, path: str | os.PathLike[str]) -> None:
+        try:  # SQLite, too, puts the journal beside the real file
+            self.path = Path(path).resolve()
+        except (OSError, RuntimeError, TypeError, ValueError) as error:
+            raise InvalidArgument("path", path, f"the name of a file ({error})") from error
+
+    @contextmanager
+    def connection(self) -> Iterator[sqlite3.Connection]:
+        """A connection for one block only: none is inherited by a fork or shared by threads."""
+        if not self._exists(self.path):
+            raise FileNotFoundError(f"{self.path} is missing")
+        address = f"{self.path.as_uri()}?mode=rw"
+        try:
+            opened = sqlite3.connect(address, PATIENCE, isolation_level=None, uri=True)
+            with closing(opened) as connection:
+                for pragma in PRAGMAS:
+                    connection.execute(pragma)
+                yield connection
+        except sqlite3.Error as error:
+            if getattr(error, "sqlite_errorcode", sqlite3.SQLITE_ERROR) & 0xFF in DAMAGE:
+                raise CorruptData(f"{self.path} is damaged ({error})") from error
+            raise self._unavailable(error) from error
+
+    def place_database(self, contents: bytes) -> None:
+        """Put a complete new file into place; FileExistsError if one is there."""
+        try:
+            self._place(contents)
+        except FileExistsError:
+            raise
+        except OSError as error:
+            raise self._unavailable(error) from error
+
+    def traces(self) -> list[Path]:
+        """The files that are there of this database."""
+        files = [self.path.with_name(self.path.name + suffix) for suffix in SUFFIXES]
+        return [file for file in files if self._exists(file)]
+
+    def _exists(self, file: Path) -> bool:
+        try:
+            return file.exists()
+        except OSError as error:
+            raise self._unavailable(error) from error
+
+    def set_aside(self, mark: str) -> None:
+        """Rename what is there. A journal that stayed would be played into the next file."""
+        for file in self.traces():
+            file.replace(
+                file.with_name(f"{self.path.name}.{mark}{file.name[len(self.path.name) :]}")
+            )
+
+    def sync_folder(self) -> None:
+        """Make the names of the files durable. Windows has no such call, and needs none."""
+        if os.name == "nt":
+            return
+        folder = os.open(self.path.parent, os.O_RDONLY)
+        try:
+            _sync(folder)
+        finally:
+            os.close(folder)
+
+    def _place(self, contents: bytes) -> None:
+        handle, temporary = tempfile.mkstemp(prefix=f"{self.path.name}.new", dir=self.path.parent)
+        try:
+            with os.fdopen(handle, "wb") as file:
+                file.write(contents)
+                file.flush()
+                _sync(file.fileno())
+            os.link(temporary, self.path)  # unlike a rename, it never replaces a file
+        finally:
+            Path(temporary).unlink()
+        self.sync_folder()
+
+    def _unavailable(self, error: Exception) -> StoreUnavailable:
+        return StoreUnavailable(f"{self.path} cannot be used now, and no report was made: {error}")
+
+
+def _sync(handle: int) -> None:
+    if sys.platform == "darwin":
+        import fcntl
+
+        fcntl.fcntl(handle, fcntl.F_FULLFSYNC)
+    else:
+        os.fsync(handle)
