@@ -411,6 +411,31 @@ def budget(
 
 
 @app.command()
+def ledger(
+    file: Annotated[Path, typer.Argument(help="A ledger, as Ledger.create makes it.")],
+    collection: Annotated[str | None, typer.Option(help="Only this one. Default: all.")] = None,
+    witness: Annotated[
+        Path | None, typer.Option(help="Its witness. Default: beside it, FILE.witness.")
+    ] = None,
+    verify: Annotated[
+        bool, typer.Option("--verify", help="Only say whether chain and witness are sound.")
+    ] = False,
+    layout: Layout = Format.table,
+) -> None:
+    """Who may have spent what, without saying who; every entry is checked first."""
+    from deniable.ledger import Ledger
+    from deniable.studio.tables import show
+
+    opened = Ledger(file, witness)
+    entries, seen = opened.entries, opened.witnessed
+    if verify:
+        typer.echo(f"{file}: the chain of {entries} entries is sound; the witness has seen {seen}")
+        return
+    title = f"epsilon spent of {opened.budget:g} a subject; {entries} entries"
+    show(opened.summary(collection), layout, f"{title}; without a name: all collections")
+
+
+@app.command()
 def bench(
     mechanism: Mechanisms = None,
     size: Annotated[

@@ -243,12 +243,10 @@ def _afford(
     short = tuple(place for place in places if times[names[place]] * units > left[names[place]])
     if short:
         least = min(left[names[place]] for place in short)
-        who = (
-            "the subject has" if len(names) == 1 else f"{len(short)} of {len(names)} subjects have"
-        )
+        who = "the subject has" if len(names) == 1 else f"{len(short)} of {len(names)} have"
         raise BudgetSpent(
-            f"a cost of {epsilon_of(units):g} is asked for, but {who} less left (the least: "
-            f"{epsilon_of(least):g} for {collection!r}); nobody was charged",
+            f"{epsilon_of(units):g} is asked for {collection!r}, and {who} not enough left "
+            f"(the least: {epsilon_of(least):g}); nobody was charged",
             short,
         )
 

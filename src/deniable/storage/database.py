@@ -48,6 +48,8 @@ class Database:
                 for pragma in PRAGMAS:
                     connection.execute(pragma)
                 yield connection
+        except UnicodeDecodeError as error:  # a message that quotes a damaged schema
+            raise CorruptData(f"{self.path} is damaged ({error})") from error
         except sqlite3.Error as error:
             if getattr(error, "sqlite_errorcode", sqlite3.SQLITE_ERROR) & 0xFF in DAMAGE:
                 raise CorruptData(f"{self.path} is damaged ({error})") from error
