@@ -97,6 +97,13 @@ def test_what_things_cost():
     assert micro_cost(0.1) == 100_001  # the float is a little more than a tenth
 
 
+def test_why_memoised_reports_are_not_charged_one_by_one():
+    """Reports from one draw can cost more together than as many times the first."""
+    g = dn.LGRR(100, 2.0, 0.1).guarantee
+    assert max(g.after(t) / (t * g.once.epsilon) for t in (2, 5, 10)) > 3
+    assert all(micro_cost(g) >= 10**6 * g.after(t) for t in (1, 2, 5, 10, None))
+
+
 # ---- charges
 
 

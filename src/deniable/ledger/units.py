@@ -23,7 +23,7 @@ def micro_cost(cost: Any) -> int:
     """A cost in micro-epsilon, rounded up.
 
     A mechanism costs what it guarantees; one whose devices remember costs what all reports of an
-    answer do, for one report after the other may cost more than twice as much as the first.
+    answer do, for t reports from one draw may cost more than t times the first.
     """
     if isinstance(cost, Memoised):
         cost = cost.permanent_guarantee
