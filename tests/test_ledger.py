@@ -274,7 +274,7 @@ def test_the_file_itself_refuses_to_forget(ledger, path, statement):
         connection.execute(statement)
 
 
-def forge(path, statement, table="entries"):
+def forge(path, statement):
     """Change a ledger behind its triggers."""
     with closing(sqlite3.connect(path)) as connection:
         triggers = connection.execute(
@@ -316,6 +316,14 @@ def test_forgeries_are_found(ledger, path, statement):
     with pytest.raises((CorruptData, MismatchError), match=FORGERIES[statement]) as refusal:
         Ledger(path)
     assert str(path) in str(refusal.value)
+
+
+def test_numbers_have_no_gaps(ledger, path):
+    """Not even with the right link."""
+    with ledger._held() as (found, connection):
+        found.write(chain.Entry(2, "phones", 1, bytes(16), b""), connection)
+    with pytest.raises(CorruptData, match="chain breaks after entry 0"):
+        Ledger(path)
 
 
 def test_an_old_copy_is_refused(ledger, path, tmp_path):

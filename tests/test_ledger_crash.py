@@ -18,6 +18,7 @@ import pytest
 
 from deniable.errors import BudgetSpent
 from deniable.ledger import Ledger
+from test_memo_crash import fork
 
 pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork and kill")
 HERE = Path(__file__).parent
@@ -33,19 +34,6 @@ def apart(function, *arguments):
     )
     assert done.returncode == 0, done.stderr
     return json.loads(done.stdout)
-
-
-def fork(action):
-    """The id of a child that does something."""
-    child = os.fork()
-    if child == 0:
-        try:
-            action()
-        except BaseException as error:
-            os.write(2, f"{type(error).__name__}: {error}\n".encode())
-            os._exit(1)
-        os._exit(0)
-    return child
 
 
 def release_at_random(path, out, seed, times):
