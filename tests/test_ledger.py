@@ -646,6 +646,16 @@ def test_bands_of_a_summary(spent, threshold):
         assert all(a["to"] < b["from"] for a, b in pairwise(bands))
         assert (bands[0]["from"], bands[-1]["to"]) == (whole["from"], whole["to"])
         assert len(bands) <= 20
+        assert all(band["total"] is None for band in bands)
+
+
+def test_totals_do_not_tell_those_of_a_few():
+    """All less the shown collections would be the hidden one."""
+    many = dict.fromkeys(range(9), 10**6)
+    rows = summary_rows(Some(phones=many, health=many), None, 5)
+    assert [row["total"] for row in rows] == [18.0, 9.0, 9.0]
+    rows = summary_rows(Some(phones=many, health=many, small={1: 5}), None, 5)
+    assert [row["total"] for row in rows if row["group"] == "all"] == [None, 9.0, 9.0, None]
 
 
 # ---- the command

@@ -18,27 +18,23 @@ BANDS = 20
 def summary_rows(chain: Chain, collection: str | None, threshold: int) -> list[dict[str, Any]]:
     """Rows of all collections together (name None) and of each one; or of one only."""
     least = require_int("threshold", threshold, 1, 1 << 62)
-    scopes: list[tuple[str | None, dict[bytes, int]]] = [(None, chain.spent)]
-    if collection is None:
-        scopes += chain.collections.items()
-    else:
-        if collection not in chain.collections:
-            known = ", ".join(chain.collections) or "none so far"
+    each = {name: sorted(spent.values()) for name, spent in chain.collections.items()}
+    if collection is not None:
+        if collection not in each:
+            known = ", ".join(each) or "none so far"
             raise InvalidArgument("collection", collection, f"one that charged: {known}")
-        scopes = [(collection, chain.collections[collection])]
-    return [
-        row for name, spent in scopes for row in _scope_rows(name, sorted(spent.values()), least)
-    ]
+        return list(_scope_rows(collection, each[collection], least))
+    rows = list(_scope_rows(None, sorted(chain.spent.values()), least))
+    if any(len(spent) < least for spent in each.values()):
+        rows[0]["total"] = None  # less the other totals it would tell that of a few subjects
+    return rows + [row for name, spent in each.items() for row in _scope_rows(name, spent, least)]
 
 
 def _scope_rows(name: str | None, spent: list[int], least: int) -> Iterator[dict[str, Any]]:
     if len(spent) < least:
-        yield {
-            "collection": name, "group": "all", "from": None, "to": None,
-            "subjects": f"<{least}", "total": None,
-        }  # fmt: skip
+        yield {**_row(name, "all", [0]), "from": None, "to": None, "subjects": f"<{least}"}
         return
-    yield _row(name, "all", spent)
+    yield {**_row(name, "all", spent), "total": epsilon_of(sum(spent))}
     bands = list(_bands(spent, max(least, -(-len(spent) // BANDS))))
     for band in bands if len(bands) > 1 else ():
         yield _row(name, "band", band)
@@ -55,11 +51,12 @@ def _bands(spent: list[int], least: int) -> Iterator[list[int]]:
 
 
 def _row(name: str | None, group: str, spent: list[int]) -> dict[str, Any]:
+    """A row without the total: of a band that was merged, it would tell who spent which end."""
     return {
         "collection": name,
         "group": group,
         "from": epsilon_of(spent[0]),
         "to": epsilon_of(spent[-1]),
         "subjects": len(spent),
-        "total": epsilon_of(sum(spent)),
+        "total": None,
     }
