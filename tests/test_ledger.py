@@ -24,7 +24,13 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, ru
 
 import deniable as dn
 from deniable.cli import main
-from deniable.errors import BudgetSpent, CorruptData, InvalidArgument, MismatchError
+from deniable.errors import (
+    BudgetSpent,
+    CorruptData,
+    InvalidArgument,
+    MismatchError,
+    StoreUnavailable,
+)
 from deniable.ledger import Ledger, chain
 from deniable.ledger.summary import summary_rows
 from deniable.ledger.terms import Terms
@@ -33,7 +39,6 @@ from deniable.ledger.witness import Head
 from deniable.mechanisms.questionnaire import Questionnaire
 from deniable.privacy import Guarantee, exp_below, sequential
 from deniable.storage import database
-from deniable.storage.database import StoreUnavailable
 
 #: Computed with hashlib and hmac alone, as docs/ledger.md says.
 PINNED = [
@@ -94,6 +99,7 @@ def test_what_things_cost():
     assert micro_cost(rappor) == micro_cost(rappor.permanent_guarantee) > micro_cost(rappor.once)
     both = Questionnaire({"a": dn.GRR(3, 0.5), "b": dn.GRR(3, 0.25)})
     assert micro_cost(both) == 750_000
+    assert micro_cost(Guarantee(Fraction(1))) == 0
     assert micro_cost(Fraction(1, 10)) == 100_000
     assert micro_cost(0.1) == 100_001  # the float is a little more than a tenth
 
@@ -190,6 +196,7 @@ def test_many_subjects_at_once(ledger, path):
         (lambda x: x.charge("\ud800", "a", 1.0), "subject"),
         (lambda x: x.charge("ann", "", 1.0), "collection"),
         (lambda x: x.charge("ann", None, 1.0), "collection"),
+        (lambda x: x.charge("ann", "a\x1b[2J", 1.0), "collection"),
         (lambda x: x.charge("ann", "a", 0.0), "cost"),
         (lambda x: x.charge("ann", "a", -1), "cost"),
         (lambda x: x.charge("ann", "a", math.inf), "cost"),
@@ -450,8 +457,9 @@ def test_foreign_files_are_refused(ledger, path, tmp_path):
     shutil.copy(tmp_path / "other", path)
     with pytest.raises(CorruptData, match="another ledger took its place"):
         ledger.spent("ann")
-    with pytest.raises(InvalidArgument, match="another file than the ledger"):
-        Ledger(path, path)
+    for witness in (path, f"{path}-journal"):
+        with pytest.raises(InvalidArgument, match="another file than the ledger"):
+            Ledger(path, witness)
 
 
 def test_nothing_starts_twice(ledger, path):

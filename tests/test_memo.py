@@ -27,8 +27,8 @@ from deniable.errors import (
     BudgetSpent,
     InvalidArgument,
     MemoLost,
-    StoreUnavailable,
     MismatchError,
+    StoreUnavailable,
 )
 from deniable.longitudinal.memo import MemoryMemo, recall_begun, recall_kept
 from deniable.longitudinal.memo_file import FileMemo

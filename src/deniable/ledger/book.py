@@ -17,12 +17,12 @@ from typing import TYPE_CHECKING, Any, Self
 from deniable.errors import BudgetSpent, CorruptData, InvalidArgument, MismatchError, require_type
 from deniable.ledger.chain import Chain, Entry, empty_file
 from deniable.ledger.summary import THRESHOLD, summary_rows
-from deniable.ledger.terms import Terms
+from deniable.ledger.terms import Terms, require_name
 from deniable.ledger.units import epsilon_of, micro_budget, micro_cost
 from deniable.ledger.witness import Head, Witness
 from deniable.mechanisms.base import Mechanism
 from deniable.randomness import draw_key
-from deniable.storage.database import Database
+from deniable.storage.database import SUFFIXES, Database
 
 if TYPE_CHECKING:
     from deniable.mechanisms.questionnaire import Questionnaire
@@ -61,7 +61,9 @@ class Ledger:
         each = None
         if collections is not None:
             require_type("collections", collections, Mapping)
-            each = {str(name): micro_budget(name, own) for name, own in collections.items()}
+            each = {
+                require_name(name): micro_budget(name, own) for name, own in collections.items()
+            }
         terms = Terms(draw_key(None), micro_budget("budget", budget), each)
         files = _files(path, witness)
         try:
@@ -266,6 +268,7 @@ def _listed(subjects: Iterable[Subject]) -> list[Subject]:
 def _files(path: FilePath, witness: FilePath | None) -> tuple[Database, Witness]:
     ledger = Database(path)
     other = Witness(f"{ledger.path}.witness" if witness is None else witness)
-    if other.path == ledger.path:
-        raise InvalidArgument("witness", str(witness), "another file than the ledger")
+    if other.path in {ledger.path.with_name(ledger.path.name + suffix) for suffix in SUFFIXES}:
+        allowed = "another file than the ledger and its journals"
+        raise InvalidArgument("witness", str(witness), allowed)
     return ledger, other

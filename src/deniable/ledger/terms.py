@@ -53,8 +53,7 @@ class Terms:
 
     def allowed(self, collection: str) -> int:
         """The budget of each subject for a collection."""
-        if not isinstance(collection, str) or not collection:
-            raise InvalidArgument("collection", collection, "a name")
+        require_name(collection)
         if self.collections is None:
             return self.budget
         if collection not in self.collections:
@@ -85,6 +84,13 @@ class Terms:
     def _hash(self, label: bytes, *parts: bytes) -> bytes:
         text = b"deniable ledger " + label + b"".join(parts)
         return hmac.digest(self.secret, text, "sha256")[:ID_BYTES]
+
+
+def require_name(collection: Any) -> str:
+    """The name of a collection, which tables will show."""
+    if not isinstance(collection, str) or not collection.isprintable() or not collection:
+        raise InvalidArgument("collection", collection, "a name that can be printed")
+    return collection
 
 
 def _bytes(name: str, text: Any) -> bytes:

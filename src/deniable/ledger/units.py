@@ -30,7 +30,7 @@ def micro_cost(cost: Any) -> int:
     elif isinstance(cost, (Mechanism, Questionnaire)):
         cost = cost.guarantee
     if isinstance(cost, Guarantee):
-        cost = cost.epsilon
+        return math.ceil(Fraction(cost.epsilon) * MICRO)
     allowed = f"a mechanism, a guarantee, or an epsilon above 0 and up to {MOST:,}"
     return math.ceil(_exact("cost", cost, allowed) * MICRO)
 
