@@ -16,14 +16,15 @@ import io
 import json
 import pickle
 from collections.abc import Callable, Iterator
-from fractions import Fraction
-from functools import lru_cache, partial
+from functools import lru_cache
 from itertools import pairwise
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from deniable.audit.checks import SLACK
+from deniable.audit.exact import memory, one_report
 from deniable.domain import Domain
 from deniable.errors import CorruptData, InvalidArgument, MismatchError
 from deniable.estimation import METHODS, combine
@@ -34,13 +35,11 @@ from deniable.estimation.mle.likelihood import loglikelihood, maximise
 from deniable.mechanisms import Mechanism, from_spec
 from deniable.mechanisms.base import CHUNK
 from deniable.mechanisms.memoised import Memoised
-from deniable.privacy import Channel, exact_channel, exp_below
-from deniable.privacy.guarantee import log_above
+from deniable.privacy import Channel
 from deniable.randomness import (
     SCALE,
     WORD_BYTES,
     ByteCoins,
-    Coins,
     Keystream,
     choice_weight,
 )
@@ -52,8 +51,6 @@ Law = Callable[[Family], None]
 
 FALSE_ALARM = 1e-9
 EPSILONS = (0.5, 1.0, 3.0)
-#: Likelihood ratios may fall this far short of what is declared or allowed, relatively.
-SLACK = 1e-9
 #: The log-likelihood of a report may be so far from its maximum.
 CERTIFIED = 1e-8
 
@@ -108,22 +105,8 @@ def check(broken: Any, law: str, mechanism: Any, found: str) -> None:
 def exact_epsilon(family: Family) -> None:
     """The channel of the shipped code keeps the declared ratio, which keeps epsilon, tightly."""
     for m in small(family):
-        channel, declared, allowed = _channel(m), m.once.ratio, exp_below(m.epsilon_1)
-        check(
-            any(sum(row) != 1 for row in channel.matrix), "exact_epsilon", m, "rows do not sum to 1"
-        )
-        check(
-            channel.ratio is None,
-            "exact_epsilon",
-            m,
-            "a report rules a value out: infinite epsilon",
-        )
-        real = channel.ratio or Fraction(0)
-        check(real > declared, "exact_epsilon", m, f"ratio {float(real)} > {float(declared)}")
-        check(declared > allowed, "exact_epsilon", m, f"{float(declared)} > e^{m.epsilon_1}")
-        unused = float(1 - declared / allowed) if m.spends_all else 0.0
-        loose = float(1 - real / declared), unused
-        check(max(loose) > SLACK, "exact_epsilon", m, f"the thresholds waste budget: {loose}")
+        judged = one_report(m)
+        check(judged.verdict != "ok", "exact_epsilon", m, judged.words)
 
 
 def exact_memory(family: Family) -> None:
@@ -135,26 +118,13 @@ def exact_memory(family: Family) -> None:
         if not isinstance(m, Memoised) or m.domain.size > 3:
             continue
         _fixed_steps(m)
-        stated = m.permanent_guarantee
-        kept = exact_channel(partial(_remembered, m, 0), range(m.domain.size)).ratio
-        check(kept != stated.ratio, "exact_memory", m, f"kept {kept}, stated {stated.ratio}")
+        for judged in memory(m):
+            check(judged.verdict != "ok", "exact_memory", m, judged.words)
         for reports in (1, 2):
-            found = exact_channel(partial(_remembered, m, reports), range(m.domain.size)).ratio
-            check(found is None, "exact_memory", m, "reports rule a value out: infinite epsilon")
-            real, claimed = log_above(found or Fraction(1)), stated.after(reports=reports)
-            text = f"{reports} reports cost {real}, stated {claimed}"
-            check(not real <= claimed <= real + SLACK, "exact_memory", m, text)
-
-
-def _remembered(m: Memoised, reports: int, value: int, coins: Coins) -> Any:
-    """What an observer learns from some reports made from one draw; for 0 reports, the draw."""
-    begun = m.begin(coins)
-    kept = m.memoise(begun, m.key(begun, value), coins)
-    return (
-        (begun, kept)
-        if not reports
-        else tuple(m.instant(begun, kept, coins) for _ in range(reports))
-    )
+            stated, exact = m.permanent_guarantee, m.permanent_guarantee.exactly(reports).epsilon
+            claimed = stated.after(reports=reports)
+            text = f"{reports} reports cost {exact}, stated {claimed}"
+            check(not exact <= claimed <= exact + SLACK, "exact_memory", m, text)
 
 
 def _fixed_steps(m: Memoised) -> None:

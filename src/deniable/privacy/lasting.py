@@ -46,12 +46,11 @@ class Clue:
     def _certain(self, reports: int) -> bool:
         return self.odds is not None and reports * math.log10(self.odds) > DIGITS
 
-    @property
-    def once(self) -> Fraction:
-        """The ratio after one report, as it is."""
+    def exactly(self, reports: int) -> Fraction:
+        """The ratio after a few reports, as it is."""
         if self.odds is None:
             return self.own / self.other
-        told = self.odds - 1
+        told = self.odds**reports - 1
         return (self.own * told + 1) / (self.other * told + 1)
 
 
@@ -78,7 +77,11 @@ class Lasting(Guarantee):
     @property
     def once(self) -> Guarantee:
         """What one report costs."""
-        return Guarantee(_product(clue.once for clue in self.clues))
+        return self.exactly(1)
+
+    def exactly(self, reports: int) -> Guarantee:
+        """What a few reports cost, as a ratio of integers."""
+        return Guarantee(_product(clue.exactly(reports) for clue in self.clues))
 
     def log_after(self, reports: int | None, changes: int) -> Decimal:
         """The largest log-likelihood ratio of two histories with ``changes`` changes to a new key.

@@ -1,0 +1,152 @@
+"""What an exact verification found: a row a check, in numbers and in words."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any
+
+from deniable.errors import shorten
+from deniable.estimation.exports import SHOWN, Exports
+from deniable.privacy import Guarantee
+from deniable.privacy.guarantee import log_above
+
+if TYPE_CHECKING:
+    from rich.table import Table
+
+#: Likelihood ratios may fall this far short of what is declared or allowed, relatively.
+SLACK = 1e-9
+
+
+@dataclass(frozen=True)
+class Worst:
+    """The largest ratio of likelihoods (None: infinite), and where it is."""
+
+    ratio: Fraction | None
+    value: Any
+    other: Any
+    report: Any
+
+    @property
+    def epsilon(self) -> float:
+        """ln(ratio), rounded up."""
+        return math.inf if self.ratio is None else log_above(self.ratio)
+
+    @property
+    def words(self) -> str:
+        """Which report tells which values apart."""
+        if self.ratio == 1 or self.value is None:
+            return ""
+        report = f"report {shorten(self.report)} is"
+        if self.ratio is None:
+            return f"{report} possible under {self.value!r}, impossible under {self.other!r}"
+        times = f"{float(self.ratio):.6g} times as likely"
+        return f"{report} {times} under {self.value!r} as under {self.other!r}"
+
+
+@dataclass(frozen=True)
+class Check:
+    """One comparison: the worst ratio found, what is declared, and what epsilon allows.
+
+    Where ``tight``, a declared ratio below what is allowed wastes budget; found ratios should
+    always reach what is declared.
+    """
+
+    what: str
+    subject: str
+    method: str
+    worst: Worst
+    declared: Guarantee
+    allowed: Fraction
+    tight: bool = True
+
+    @property
+    def verdict(self) -> str:
+        """``violated``, ``loose`` (budget is wasted) or ``ok``."""
+        found, declared = self.worst.ratio, self.declared.ratio
+        if found is None or found > declared or declared > self.allowed:
+            return "violated"
+        unused = 1 - declared / self.allowed if self.tight else 0
+        return "loose" if max(1 - found / declared, unused) > SLACK else "ok"
+
+    @property
+    def words(self) -> str:
+        """The verdict, with numbers and the worst pair."""
+        found, allowed = self.worst.epsilon, log_above(self.allowed)
+        text = f"{self.what}: epsilon {found:.9g}, declared {self.declared.epsilon:.9g}"
+        text += f", allowed {allowed:.9g}; {self.worst.words}".rstrip("; ")
+        return f"{self.verdict}: {text}"
+
+    def row(self) -> dict[str, Any]:
+        """For tables and files."""
+        return {
+            "what": self.what,
+            "subject": self.subject,
+            "method": self.method,
+            "epsilon": self.worst.epsilon,
+            "declared": self.declared.epsilon,
+            "allowed": log_above(self.allowed),
+            "verdict": self.verdict,
+            "worst": self.worst.words,
+        }
+
+
+@dataclass(frozen=True)
+class Verification(Exports):
+    """All checks of one mechanism or function."""
+
+    subject: str
+    checks: tuple[Check, ...]
+
+    entries = "checks"
+    chosen = "first"
+
+    @property
+    def verdict(self) -> str:
+        """The worst of all checks."""
+        found = {check.verdict for check in self.checks}
+        return next(word for word in ("violated", "loose", "ok") if word in found)
+
+    @property
+    def ok(self) -> bool:
+        """Whether every promise is kept; a loose one is."""
+        return self.verdict != "violated"
+
+    @property
+    def worst(self) -> Check:
+        """The first check with the worst verdict."""
+        return next(check for check in self.checks if check.verdict == self.verdict)
+
+    @property
+    def words(self) -> str:
+        """The verdict in one line."""
+        return self.worst.words
+
+    @property
+    def method(self) -> str:
+        """``enumerated``, or ``from thresholds`` where the mechanism itself is too large."""
+        return self.checks[0].method
+
+    def columns(self) -> dict[str, list[Any]]:
+        rows = [check.row() for check in self.checks]
+        return {name: [row[name] for row in rows] for name in rows[0]}
+
+    @property
+    def about(self) -> dict[str, Any]:
+        return {"subject": self.subject, "verdict": self.verdict, "words": self.words}
+
+    @property
+    def interval_words(self) -> str:
+        return "exact, no intervals"
+
+    def shown(self, most: int = SHOWN) -> list[int]:
+        return list(range(min(most, len(self.checks))))
+
+    def table(self) -> Table:
+        from deniable.studio.tables import rich_table
+
+        return rich_table(self.rows(), str(self))
+
+    def __str__(self) -> str:
+        return f"{self.subject}: {self.verdict}"

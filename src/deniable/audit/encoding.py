@@ -1,0 +1,153 @@
+"""Reports of any kind as things that can be compared: one frozen value, and numbers in a row."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Set as AbstractSet
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from deniable.errors import InvalidArgument
+
+#: Reports of a round: a list, or an array whose first axis they are.
+Column = Sequence[Any] | NDArray[Any]
+
+
+def frozen(report: Any) -> Hashable:
+    """A hashable value that is equal for equal reports."""
+    if isinstance(report, np.ndarray):
+        return (report.shape, frozen(report.tolist()))
+    if isinstance(report, np.generic):
+        return frozen(report.item())
+    if isinstance(report, (list, tuple)):
+        return tuple(frozen(part) for part in report)
+    if isinstance(report, Mapping):
+        return tuple((frozen(key), frozen(report[key])) for key in sorted(report, key=repr))
+    if isinstance(report, AbstractSet):
+        return tuple(sorted((frozen(part) for part in report), key=repr))
+    if isinstance(report, (bytearray, memoryview)):
+        return bytes(report)
+    if not isinstance(report, Hashable):
+        raise InvalidArgument("report", report, "numbers, text, bytes, or collections of these")
+    return report
+
+
+def numbers(report: Any) -> list[float]:
+    """The positions of a report: its numbers, the bits of its bytes, the characters of its text."""
+    if isinstance(report, np.ndarray):
+        return numbers(report.tolist())
+    if isinstance(report, (bool, int, float, np.number, np.bool_)):
+        return [float(report)]
+    if isinstance(report, (bytes, bytearray)):
+        bits = np.unpackbits(np.frombuffer(report, dtype=np.uint8), bitorder="little")
+        return [float(bit) for bit in bits.tolist()]
+    if isinstance(report, str):
+        return [float(ord(letter)) for letter in report]
+    if isinstance(report, Mapping):
+        return [x for key in sorted(report, key=repr) for x in numbers(report[key])]
+    if isinstance(report, AbstractSet):
+        return sorted(x for part in report for x in numbers(part))
+    if isinstance(report, (list, tuple)):
+        return [x for part in report for x in numbers(part)]
+    return []
+
+
+def size(report: Any) -> int:
+    """The length of a report on the wire: of bytes and text as they are, else of compact JSON."""
+    if isinstance(report, (bytes, bytearray)):
+        return len(report)
+    if isinstance(report, str):
+        return len(report.encode())
+    return len(json.dumps(report, separators=(",", ":"), default=_plain))
+
+
+def _plain(part: Any) -> Any:
+    """What JSON does not know."""
+    if isinstance(part, (np.ndarray, np.generic)):
+        return part.tolist()
+    if isinstance(part, AbstractSet):
+        return sorted(part, key=repr)
+    return repr(part)
+
+
+@dataclass(frozen=True, eq=False)
+class Encoded:
+    """Some respondents, one a row: what is equal, positions (respondent, round, place), lengths.
+
+    Positions that a report does not have are NaN.
+    """
+
+    keys: list[Any]
+    places: NDArray[Any]
+    sizes: NDArray[np.int64]
+
+    def __len__(self) -> int:
+        return len(self.keys)
+
+    def part(self, start: int, stop: int) -> Encoded:
+        """Some of the respondents."""
+        rows = slice(start, stop)
+        return Encoded(self.keys[rows], self.places[rows], self.sizes[rows])
+
+
+def encode(rounds: Sequence[Column], extra: Sequence[NDArray[Any]] | None = None) -> Encoded:
+    """The reports of some respondents in some rounds; ``extra`` positions are put behind."""
+    parts = [_encode(column) for column in rounds]
+    keys = list(zip(*(part.keys for part in parts), strict=True)) if len(parts) > 1 else None
+    width = max(part.places.shape[2] for part in parts)
+    places = np.concatenate([_padded(part.places, width) for part in parts], axis=1)
+    if extra is not None:
+        behind = np.stack(list(extra), axis=1)
+        places = np.concatenate([places, behind.reshape(*places.shape[:2], -1)], axis=2)
+    sizes = np.sum([part.sizes for part in parts], axis=0)
+    return Encoded(keys or parts[0].keys, places, sizes)
+
+
+def _encode(column: Column) -> Encoded:
+    if isinstance(column, np.ndarray) and column.dtype != object:
+        return _encode_array(column)
+    reports = list(column)
+    rows = [numbers(report) for report in reports]
+    width = max((len(row) for row in rows), default=0)
+    places = np.full((len(rows), 1, width), np.nan)
+    for place, row in enumerate(rows):
+        places[place, 0, : len(row)] = row
+    sizes = np.array([size(report) for report in reports], dtype=np.int64)
+    return Encoded([frozen(report) for report in reports], _small(places), sizes)
+
+
+def _encode_array(column: NDArray[Any]) -> Encoded:
+    rows = np.ascontiguousarray(column)
+    width = rows.nbytes // max(len(rows), 1)
+    data = rows.tobytes()
+    keys = [data[i * width : (i + 1) * width] for i in range(len(rows))]
+    fields = [rows[name] for name in rows.dtype.names] if rows.dtype.names else [rows]
+    places = np.concatenate([_positions(field) for field in fields], axis=1)
+    return Encoded(keys, _small(places[:, None, :]), np.full(len(rows), width, dtype=np.int64))
+
+
+def _positions(field: NDArray[Any]) -> NDArray[Any]:
+    """One number a row as it is; rows of bytes as bits."""
+    flat = field.reshape(len(field), -1)
+    if field.ndim > 1 and field.dtype == np.uint8:
+        return np.unpackbits(np.ascontiguousarray(flat), axis=1, bitorder="little")
+    return flat
+
+
+def _small(places: NDArray[Any]) -> NDArray[Any]:
+    """In as few bytes as the numbers need."""
+    finite = places.size and not np.isnan(places.astype(np.float64, copy=False)).any()
+    if finite and places.min() >= 0 and places.max() < 256 and np.all(places % 1 == 0):
+        return places.astype(np.uint8)
+    return places
+
+
+def _padded(places: NDArray[Any], width: int) -> NDArray[Any]:
+    missing = width - places.shape[2]
+    if not missing:
+        return places
+    return np.pad(places.astype(np.float64), ((0, 0), (0, 0), (0, missing)), constant_values=np.nan)
