@@ -28,7 +28,7 @@ def frozen(report: Any) -> Hashable:
     if isinstance(report, Mapping):
         return tuple((frozen(key), frozen(report[key])) for key in sorted(report, key=repr))
     if isinstance(report, AbstractSet):
-        return tuple(sorted((frozen(part) for part in report), key=repr))
+        return frozenset(frozen(part) for part in report)
     if isinstance(report, (bytearray, memoryview)):
         return bytes(report)
     if not isinstance(report, Hashable):
@@ -105,6 +105,19 @@ def encode(rounds: Sequence[Column], extra: Sequence[NDArray[Any]] | None = None
         places = np.concatenate([places, behind.reshape(*places.shape[:2], -1)], axis=2)
     sizes = np.sum([part.sizes for part in parts], axis=0)
     return Encoded(keys or parts[0].keys, places, sizes)
+
+
+def aligned(parts: Sequence[Encoded], extra: int) -> list[Encoded]:
+    """The same with rows of equal width: what is missing is put before the ``extra`` positions."""
+    widths = [part.places.shape[2] - extra for part in parts]
+    if len(set(widths)) == 1:
+        return list(parts)
+    rows = []
+    for part, width in zip(parts, widths, strict=True):
+        own = _padded(part.places[:, :, :width], max(widths))
+        places = np.concatenate([own, part.places[:, :, width:]], axis=2)
+        rows.append(Encoded(part.keys, places, part.sizes))
+    return rows
 
 
 def _encode(column: Column) -> Encoded:

@@ -1,0 +1,55 @@
+"""Tables and charts of audits."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from deniable.extras import altair
+from deniable.studio.charts import BAR, INK, TRUTH
+from deniable.studio.tables import rich_table
+
+if TYPE_CHECKING:
+    from rich.table import Table
+
+    from deniable.audit.audits import Audit
+
+
+def audit_table(audit: Audit) -> Table:
+    """One row an event, the strongest first."""
+    rows = [
+        {
+            "kind": finding.kind,
+            "event": finding.event,
+            "under": f"{finding.value!r}: {finding.share:.4f}",
+            "and under": f"{finding.other!r}: {finding.other_share:.4f}",
+            "epsilon >=": finding.epsilon,
+        }
+        for finding in (audit.findings[i] for i in audit.shown())
+    ]
+    reports = f"{audit.n:,} reports of each of {len(audit.values)} values, half to find the events"
+    caption = f"{audit.words}. {reports}; {audit.interval_words}"
+    empty = [{"kind": "none", "event": "no event differs between values"}]
+    return rich_table(rows or empty, str(audit), caption)
+
+
+def audit_chart(audit: Audit) -> Any:
+    """Lower bounds of epsilon, and a line at the promise."""
+    alt = altair()
+    found = [audit.findings[i] for i in audit.shown()]
+    rows = [
+        {
+            "event": f"{one.kind}: {one.event}"[:60],
+            "pair": f"{one.value!r} against {one.other!r}",
+            "epsilon": one.epsilon,
+        }
+        for one in found
+    ]
+    base = alt.Chart(alt.Data(values=rows)).encode(y=alt.Y("event:N", sort=None, title=None))
+    bars = base.mark_bar(color=BAR, height=14).encode(
+        x=alt.X("epsilon:Q", title="epsilon is at least; line: what is promised")
+    )
+    label = base.mark_text(align="left", dx=4, color=INK).encode(x="epsilon:Q", text="pair:N")
+    promise = alt.Chart(alt.Data(values=[{"promised": audit.promised}]))
+    line = promise.mark_rule(color=TRUTH, strokeWidth=2).encode(x="promised:Q")
+    title = alt.TitleParams(str(audit), subtitle=audit.interval_words, anchor="start")
+    return alt.layer(bars, label, line).properties(width=520, title=title)
