@@ -411,6 +411,7 @@ def budget(
 
 
 @app.command()
+<<<<<<< HEAD
 def ledger(
     file: Annotated[Path, typer.Argument(help="A ledger, as Ledger.create makes it.")],
     collection: Annotated[str | None, typer.Option(help="Only this one. Default: all.")] = None,
@@ -433,6 +434,55 @@ def ledger(
         return
     title = f"epsilon spent of {opened.budget:g} a subject; {entries} entries"
     show(opened.summary(collection), layout, f"{title}; without a name: all collections")
+=======
+def audit(
+    mechanism: Annotated[str | None, typer.Argument(help="A mechanism by name.")] = None,
+    size: Size = 16,
+    epsilon: Annotated[float, typer.Option("--epsilon", "-e", help="What is promised.")] = 1.0,
+    every: Annotated[bool, typer.Option("--all", help="Every mechanism.")] = False,
+    quick: Annotated[bool, typer.Option("--quick", help="With --all: in a minute.")] = False,
+    command: Annotated[
+        str | None,
+        typer.Option(help="A program that reads a value a line and prints a report a line."),
+    ] = None,
+    function: Annotated[
+        str | None, typer.Option("--callable", help="module:function of a value, in Python.")
+    ] = None,
+    library: Annotated[
+        str | None, typer.Option(help="multi-freq-ldpy, pure-ldp or opendp, if installed.")
+    ] = None,
+    value: Annotated[
+        list[str] | None,
+        typer.Option("--value", "-v", help="Answers to compare; repeat. Default: four of 0..k-1."),
+    ] = None,
+    respondents: Annotated[
+        int | None, typer.Option("--respondents", "-n", help="Reports of each value.")
+    ] = None,
+    reports: Annotated[
+        int, typer.Option("--reports", "-t", min=1, help="Reports of each device of a mechanism.")
+    ] = 1,
+    confidence: Annotated[float, typer.Option(help="Of the bounds on epsilon.")] = 0.999,
+    seed: Annotated[int | None, typer.Option(min=0, help="Of mechanisms, not of others.")] = None,
+    layout: Layout = Format.table,
+    chart: Chart = None,
+) -> None:
+    """Check a promise: exactly where the code can be enumerated, else by sampling a black box.
+
+    Exit code 1 if a promise is broken, or coins look broken.
+    """
+    from deniable.studio import auditing
+
+    _check_charts(chart)
+    subject = auditing.Subject.of(mechanism, every, command, function, library)
+    settings = auditing.Settings(
+        size, epsilon, value, respondents, reports, confidence, seed, quick
+    )
+    found = auditing.run(subject, settings)
+    found.show(layout)
+    _save_charts(chart, found.chart)
+    if not found.ok:
+        raise typer.Exit(1)
+>>>>>>> f5429db (deniable audit: every mechanism, any program or function, and other libraries)
 
 
 @app.command()

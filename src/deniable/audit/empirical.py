@@ -134,7 +134,7 @@ def audit_source(
     tests = len(chosen) + OTHER_TESTS
     samples = [features.sample(part) for part in held]
     findings = [judged(event, samples, values, alpha / tests, pair) for event, pair in chosen]
-    alarms = _alarms(drawn, values, alpha / tests, None if decoder else searched, entropy)
+    alarms = _alarms(drawn, values, alpha / tests, entropy, judge_bits=decoder is None)
     constant = [v for v, e in zip(values, drawn, strict=True) if len(set(e.keys)) == 1]
     rounds = samples[0].rounds
     return Audit(
@@ -214,17 +214,19 @@ def _alarms(
     drawn: Sequence[Encoded],
     values: Sequence[Any],
     error: float,
-    searched: Sequence[Encoded] | None,
     entropy: float | None,
+    judge_bits: bool,
 ) -> tuple[Alarm, ...]:
     """Alarms whose p-value is below the error, divided by the number of values."""
-    tests = [repeats(v, e.keys) for v, e in zip(values, drawn, strict=True)]
-    for i, (value, part) in enumerate(zip(values, drawn, strict=True)):
-        chance, why = None if entropy is None else 2.0**-entropy, f"entropy {entropy} bits"
-        if chance is None and searched is not None:
-            chance = bit_chance(searched[i].places.reshape(len(searched[i]), -1))
+    tests = []
+    for value, part in zip(values, drawn, strict=True):
+        tests.append(repeats(value, part.keys))
+        half = len(part) // 2
+        first = part.keys if part.places.shape[1] == 1 else [key[0] for key in part.keys]
+        if entropy is not None:
+            why = f"entropy {entropy:g} bits"
+            tests.append(collisions(value, first, 2.0**-entropy, why))
+        elif judge_bits and (chance := bit_chance(part.places[:half, 0])) is not None:
             why = "a thousand times what independent bits have"
-        if chance is not None:
-            later = part.keys if entropy is not None else part.keys[len(part) // 2 :]
-            tests.append(collisions(value, later, chance, why))
+            tests.append(collisions(value, first[half:], chance, why))
     return tuple(test for test in tests if test.p_value <= error / len(values))

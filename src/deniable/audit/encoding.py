@@ -19,6 +19,8 @@ Column = Sequence[Any] | NDArray[Any]
 
 def frozen(report: Any) -> Hashable:
     """A hashable value that is equal for equal reports."""
+    if isinstance(report, (int, float, str, bytes)):
+        return report
     if isinstance(report, np.ndarray):
         return (report.shape, frozen(report.tolist()))
     if isinstance(report, np.generic):
@@ -57,7 +59,9 @@ def numbers(report: Any) -> list[float]:
 
 
 def size(report: Any) -> int:
-    """The length of a report on the wire: of bytes and text as they are, else of compact JSON."""
+    """The length of a report on the wire: of bytes, text and arrays as is, else of compact JSON."""
+    if isinstance(report, np.ndarray):
+        return report.nbytes
     if isinstance(report, (bytes, bytearray)):
         return len(report)
     if isinstance(report, str):
@@ -124,6 +128,8 @@ def _encode(column: Column) -> Encoded:
     if isinstance(column, np.ndarray) and column.dtype != object:
         return _encode_array(column)
     reports = list(column)
+    if _alike(reports):
+        return _encode_array(np.stack(reports).reshape(len(reports), -1), packed=False)
     rows = [numbers(report) for report in reports]
     width = max((len(row) for row in rows), default=0)
     places = np.full((len(rows), 1, width), np.nan)
@@ -133,20 +139,28 @@ def _encode(column: Column) -> Encoded:
     return Encoded([frozen(report) for report in reports], _small(places), sizes)
 
 
-def _encode_array(column: NDArray[Any]) -> Encoded:
+def _alike(reports: list[Any]) -> bool:
+    """Whether all are arrays of one shape and type of numbers."""
+    if not all(isinstance(report, np.ndarray) for report in reports):
+        return False
+    kinds = {(report.shape, report.dtype) for report in reports}
+    return len(kinds) == 1 and reports[0].dtype.kind in "biuf"
+
+
+def _encode_array(column: NDArray[Any], *, packed: bool = True) -> Encoded:
     rows = np.ascontiguousarray(column)
     width = rows.nbytes // max(len(rows), 1)
     data = rows.tobytes()
     keys = [data[i * width : (i + 1) * width] for i in range(len(rows))]
     fields = [rows[name] for name in rows.dtype.names] if rows.dtype.names else [rows]
-    places = np.concatenate([_positions(field) for field in fields], axis=1)
+    places = np.concatenate([_positions(field, packed) for field in fields], axis=1)
     return Encoded(keys, _small(places[:, None, :]), np.full(len(rows), width, dtype=np.int64))
 
 
-def _positions(field: NDArray[Any]) -> NDArray[Any]:
-    """One number a row as it is; rows of bytes as bits."""
+def _positions(field: NDArray[Any], packed: bool) -> NDArray[Any]:
+    """Numbers as they are; rows of bytes as bits, if they are ``packed``."""
     flat = field.reshape(len(field), -1)
-    if field.ndim > 1 and field.dtype == np.uint8:
+    if packed and field.ndim > 1 and field.dtype == np.uint8:
         return np.unpackbits(np.ascontiguousarray(flat), axis=1, bitorder="little")
     return flat
 

@@ -201,7 +201,7 @@ def _is_long(length: int, s: Sample) -> Bools:
 
 
 def _within(outputs: frozenset[Any], s: Sample) -> Bools:
-    return np.fromiter((key in outputs for key in s.keys), dtype=bool, count=len(s.keys))
+    return np.fromiter(map(outputs.__contains__, s.keys), dtype=bool, count=len(s.keys))
 
 
 def _cuts(numbers: NDArray[Any]) -> list[int]:

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from deniable.extras import altair
-from deniable.studio.charts import BAR, INK, TRUTH
+from deniable.studio.charts import BAR, COLOURS, INK, TRUTH
 from deniable.studio.tables import rich_table
 
 if TYPE_CHECKING:
     from rich.table import Table
 
     from deniable.audit.audits import Audit
+
+#: Shares of a promise beyond this, infinite ones too, are drawn here.
+MOST_SHARE = 4.0
 
 
 def audit_table(audit: Audit) -> Table:
@@ -53,3 +57,22 @@ def audit_chart(audit: Audit) -> Any:
     line = promise.mark_rule(color=TRUTH, strokeWidth=2).encode(x="promised:Q")
     title = alt.TitleParams(str(audit), subtitle=audit.interval_words, anchor="start")
     return alt.layer(bars, label, line).properties(width=520, title=title)
+
+
+def survey_chart(rows: Sequence[Mapping[str, Any]], title: str) -> Any:
+    """The share of the promise that was found, a point a mechanism and method."""
+    alt = altair()
+    data = [
+        {**row, "share": min(row["epsilon_found"] / row["promised"], MOST_SHARE)} for row in rows
+    ]
+    base = alt.Chart(alt.Data(values=data))
+    points = base.mark_point(filled=True, size=70, opacity=0.9).encode(
+        y=alt.Y("mechanism:N", sort=None, title=None),
+        x=alt.X("share:Q", title=f"epsilon found / promised (at most {MOST_SHARE:g} is drawn)"),
+        color=alt.Color("method:N", title=None, scale=alt.Scale(range=list(COLOURS))),
+        shape=alt.Shape("reports:N", title="reports of a device"),
+    )
+    promise = alt.Chart(alt.Data(values=[{"promised": 1}]))
+    line = promise.mark_rule(color=TRUTH, strokeWidth=2).encode(x="promised:Q")
+    heading = alt.TitleParams(title, subtitle="right of the line: violated", anchor="start")
+    return alt.layer(line, points).properties(width=520, title=heading)
