@@ -13,6 +13,8 @@ from deniable.studio.formats import Format
 
 #: Reports of each value, unless said otherwise.
 REPORTS = 20_000
+#: Verdicts that end the command with code 1.
+BAD = ("violated", "suspicious")
 
 
 @dataclass(frozen=True)
@@ -90,7 +92,7 @@ class Outcome:
 
     @property
     def ok(self) -> bool:
-        return all(row["verdict"] not in ("violated", "suspicious") for row in self.rows)
+        return all(row["verdict"] not in BAD for row in self.rows)
 
     def show(self, layout: Format) -> None:
         """Print; the audit of a black box has exports of its own."""
@@ -98,17 +100,18 @@ class Outcome:
 
         from deniable.studio.tables import show
 
-        if layout is Format.table:
+        alone = self.audit is not None and len(self.rows) == 1
+        if alone and layout is not Format.table:
+            print(self.audit.to_json() if layout is Format.json else self.audit.to_csv().rstrip())
+        elif layout is not Format.table:
+            show(self.rows, layout)
+        elif not alone:
             show([{k: v for k, v in row.items() if k != "words"} for row in self.rows], layout)
             for row in self.rows:
-                if len(self.rows) < 3 or row["verdict"] in ("violated", "suspicious"):
+                if self.audit is not None or row["verdict"] in BAD:
                     print(f"{row['mechanism']}: {row['words']}")
-            if self.audit is not None:
-                Console().print(self.audit.table())
-        elif self.audit is not None and len(self.rows) == 1:
-            print(self.audit.to_json() if layout is Format.json else self.audit.to_csv().rstrip())
-        else:
-            show(self.rows, layout)
+        if self.audit is not None and layout is Format.table:
+            Console().print(self.audit.table())
 
     def chart(self) -> Any:
         from deniable.studio.audits import survey_chart
