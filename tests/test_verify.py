@@ -31,6 +31,13 @@ def test_what_is_enumerated_and_what_follows_from_thresholds():
     assert "2.71828 times as likely under" in small.words
 
 
+def test_mechanisms_for_any_text_are_verified_on_listed_relatives():
+    found = verify(dn.ORR(dn.Text(), 1.0))
+    assert found.verdict == "ok"
+    assert found.method == "from thresholds"
+    assert [check.method for check in found.checks[1:]] == ["enumerated"] * 3
+
+
 def test_a_memo_is_verified_draw_and_reports():
     found = verify(LOSUE(3, 2.0, 0.5))
     assert [check.what for check in found.checks] == ["one report", "what is kept", "two reports"]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -44,7 +44,7 @@ class Audit(Exports):
     findings: tuple[Finding, ...]
     alarms: tuple[Alarm, ...] = ()
     #: Values whose reports are all the same.
-    constant: list[Any] = field(default_factory=list)
+    constant: tuple[Any, ...] = ()
 
     entries = "events"
     chosen = "strongest"

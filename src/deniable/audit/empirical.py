@@ -44,6 +44,8 @@ Floats = NDArray[np.float64]
 
 #: Tests of independence beside the events: repeats and collisions.
 OTHER_TESTS = 2
+#: About the parts that the error will be divided into; the search may guess, as it proves nothing.
+SHARES = 20
 LEAST, MOST = 40, 10_000_000
 
 
@@ -135,7 +137,7 @@ def audit_source(
     samples = [features.sample(part) for part in held]
     findings = [judged(event, samples, values, alpha / tests, pair) for event, pair in chosen]
     alarms = _alarms(drawn, values, alpha / tests, entropy, judge_bits=decoder is None)
-    constant = [v for v, e in zip(values, drawn, strict=True) if len(set(e.keys)) == 1]
+    constant = tuple(v for v, e in zip(values, drawn, strict=True) if len(set(e.keys)) == 1)
     rounds = samples[0].rounds
     return Audit(
         name, promised, tuple(values), n, rounds, confidence, tuple(findings), alarms, constant
@@ -169,7 +171,7 @@ def search(
     hits = np.array([[event.test(s).sum() for s in tried] for event in events]).reshape(
         -1, len(values)
     )
-    low, high = bounds(hits, len(tried[0]), alpha / 20)
+    low, high = bounds(hits, len(tried[0]), alpha / SHARES)
     for event, lows, highs in zip(events, low, high, strict=True):
         u, v = int(np.argmax(lows)), int(np.argmin(highs))
         found = _log_ratio(lows[u], highs[v])
