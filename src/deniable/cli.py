@@ -411,7 +411,6 @@ def budget(
 
 
 @app.command()
-<<<<<<< HEAD
 def ledger(
     file: Annotated[Path, typer.Argument(help="A ledger, as Ledger.create makes it.")],
     collection: Annotated[str | None, typer.Option(help="Only this one. Default: all.")] = None,
@@ -434,7 +433,9 @@ def ledger(
         return
     title = f"epsilon spent of {opened.budget:g} a subject; {entries} entries"
     show(opened.summary(collection), layout, f"{title}; without a name: all collections")
-=======
+
+
+@app.command()
 def audit(
     mechanism: Annotated[str | None, typer.Argument(help="A mechanism by name.")] = None,
     size: Size = 16,
@@ -482,7 +483,6 @@ def audit(
     _save_charts(chart, found.chart)
     if not found.ok:
         raise typer.Exit(1)
->>>>>>> f5429db (deniable audit: every mechanism, any program or function, and other libraries)
 
 
 @app.command()
