@@ -46,7 +46,7 @@ class RandomisedChain(Longitudinal):
             return mixture_keep(self.epsilon_inf, self.outcomes)
         self._check_feasible(mixture_ratio(self.permanent_share, self.outcomes))
         a, b = exp_below(self.epsilon_inf), exp_below(self.epsilon_1)
-        if self._exact:
+        if self.exact:
             return int(SCALE * mixture_share(b, self.outcomes) / self.permanent_share)
         return int(SCALE * mixture_share((a * b - 1) / (a - b), self.outcomes))
 
@@ -239,7 +239,7 @@ class LOLH(HashedChain):
     def _derive(self, name: str) -> int:
         if name != "g":
             return super()._derive(name)
-        if self._exact:
+        if self.exact:
             return min(OLH.suggest_g(self.domain.size, self.epsilon_1), self.modulus)
         cells = _paper_cells(exp_below(self.epsilon_inf), exp_below(self.epsilon_1))
         return min(cells, self.modulus, MAX_CELLS)

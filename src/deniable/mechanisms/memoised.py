@@ -175,7 +175,7 @@ class Longitudinal(Memoised):
         return first
 
     @property
-    def _exact(self) -> bool:
+    def exact(self) -> bool:
         """Whether the second step is calibrated exactly, unless its thresholds were given."""
         return bool(vars(self)["_calibration"] == "exact")
 
