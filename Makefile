@@ -9,7 +9,7 @@ INPUTS := pyproject.toml constraints.txt
 # Word counts (columns word and count) for `make words`.
 WORDS ?= ../shared/data/en_words_50k.parquet
 
-.PHONY: demo words rounds attacks thresh test check bench scale series study build clean
+.PHONY: demo words rounds attacks thresh forgers shuffling test check bench scale series study build clean
 
 demo: $(VENV)/.demo
 	$(BIN)/deniable demo --charts out/demo
@@ -25,6 +25,12 @@ attacks: $(VENV)/.demo
 
 thresh: $(VENV)/.demo
 	$(BIN)/python examples/thresh.py --out out/thresh
+
+forgers: $(VENV)/.demo
+	$(BIN)/python examples/manipulation.py --out out/manipulation
+
+shuffling: $(VENV)/.demo
+	$(BIN)/python examples/shuffling.py --out out/shuffling
 
 test: $(VENV)/.dev
 	$(BIN)/pytest -n auto

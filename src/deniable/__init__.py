@@ -11,11 +11,17 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from deniable.audit.exact import verify as verify
+    from deniable.audit.inference import inference_risk as inference_risk
+    from deniable.audit.influence import influence as influence
+    from deniable.audit.shuffling import shuffled as shuffled
     from deniable.domain import Domain as Domain
     from deniable.domain import Text as Text
     from deniable.estimation import Estimate as Estimate
     from deniable.estimation import combine as combine
+    from deniable.ledger import Ledger as Ledger
     from deniable.longitudinal.changes import Changes as Changes
+    from deniable.longitudinal.memo import Memo as Memo
     from deniable.longitudinal.memo import MemoryMemo as MemoryMemo
     from deniable.longitudinal.memo_file import FileMemo as FileMemo
     from deniable.longitudinal.panel import Panel as Panel
@@ -57,7 +63,11 @@ if TYPE_CHECKING:
     from deniable.mechanisms import mechanism as mechanism
     from deniable.mechanisms import mechanisms as mechanisms
     from deniable.mechanisms import register as register
+    from deniable.mechanisms.questionnaire import Questionnaire as Questionnaire
     from deniable.privacy import Guarantee as Guarantee
+    from deniable.privacy import parallel as parallel
+    from deniable.privacy import sequential as sequential
+    from deniable.privacy import split as split
     from deniable.reports import Reports as Reports
     from deniable.tally import Tally as Tally
 
@@ -65,6 +75,16 @@ __version__ = "0.1.0"
 
 # Loaded on first use: `deniable --help` and a client that answers one question stay light.
 _HOMES = {
+    "Ledger": "ledger",
+    "Questionnaire": "mechanisms.questionnaire",
+    "inference_risk": "audit.inference",
+    "influence": "audit.influence",
+    "shuffled": "audit.shuffling",
+    "verify": "audit.exact",
+    "Memo": "longitudinal.memo",
+    "parallel": "privacy",
+    "sequential": "privacy",
+    "split": "privacy",
     "FileMemo": "longitudinal.memo_file",
     "MemoryMemo": "longitudinal.memo",
     "Panel": "longitudinal.panel",
