@@ -109,34 +109,24 @@ def chain_peer(mechanism: str, k: int, epsilon_inf: float, epsilon_1: float) -> 
     from multi_freq_ldpy.long_freq_est import L_GRR, L_LH, L_OSUE, L_OUE, L_SOUE, L_SUE
 
     both = epsilon_inf, epsilon_1
-    table: dict[str, tuple[Client, Aggregate]] = {
-        "lgrr": (
+    bits = {"lsue": L_SUE, "loue": L_OUE, "lsoue": L_SOUE, "losue": L_OSUE}
+    if mechanism in bits:
+        stem = mechanism[0].upper() + "_" + mechanism[1:].upper()
+        client, aggregate = (
+            getattr(bits[mechanism], f"{stem}_{part}") for part in ("Client", "Aggregator_MI")
+        )
+        return _chain(lambda v: client(v, k, *both), lambda r: aggregate(r, *both))
+    if mechanism == "lgrr":
+        return _chain(
             lambda v: L_GRR.L_GRR_Client(v, k, *both),
             lambda r: L_GRR.L_GRR_Aggregator_MI(r, k, *both),
-        ),
-        "lsue": (
-            lambda v: L_SUE.L_SUE_Client(v, k, *both),
-            lambda r: L_SUE.L_SUE_Aggregator_MI(r, *both),
-        ),
-        "loue": (
-            lambda v: L_OUE.L_OUE_Client(v, k, *both),
-            lambda r: L_OUE.L_OUE_Aggregator_MI(r, *both),
-        ),
-        "lsoue": (
-            lambda v: L_SOUE.L_SOUE_Client(v, k, *both),
-            lambda r: L_SOUE.L_SOUE_Aggregator_MI(r, *both),
-        ),
-        "losue": (
-            lambda v: L_OSUE.L_OSUE_Client(v, k, *both),
-            lambda r: L_OSUE.L_OSUE_Aggregator_MI(r, *both),
-        ),
-        "lblh": (
-            lambda v: L_LH.L_LH_Client(v, k, *both, False),
-            lambda r: L_LH.L_LH_Aggregator_MI(r, k, *both, False),
-        ),
-        "lolh": (
-            lambda v: L_LH.L_LH_Client(v, k, *both, True),
-            lambda r: L_LH.L_LH_Aggregator_MI(r, k, *both, True),
-        ),
-    }
-    return Peer("multi-freq-ldpy", *table[mechanism])
+        )
+    best = mechanism == "lolh"
+    return _chain(
+        lambda v: L_LH.L_LH_Client(v, k, *both, best),
+        lambda r: L_LH.L_LH_Aggregator_MI(r, k, *both, best),
+    )
+
+
+def _chain(client: Client, aggregate: Aggregate) -> Peer:
+    return Peer("multi-freq-ldpy", client, aggregate)
