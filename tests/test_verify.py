@@ -108,7 +108,7 @@ class Understated(OUE):
 
 
 @pytest.mark.parametrize("family", [SevenBits, LastBitTruthful, LieWithP, Redrawn, Understated])
-@pytest.mark.parametrize("k", [3, 60])
+@pytest.mark.parametrize("k", [3, 5, 60])
 def test_planted_bug_is_caught_exactly(family, k):
     found = verify(family(k, 1.0))
     assert found.verdict == "violated", found.words
