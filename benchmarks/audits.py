@@ -108,7 +108,7 @@ BUGS: dict[str, tuple[Attempt, tuple[int, ...]]] = {
     "7-bit probabilities, epsilon 1 (really 1.017)": (seven_bits(1.0), (100_000, 1_000_000)),
     "p and q swapped in k-RR": (swapped, (100, 1_000)),
     "16-bit seed, 64 bits": (weak_seed, (100, 300, 1_000)),
-    "length, 5 % of one answer": (length, (300, 1_000)),
+    "length, 5 % of one answer": (length, (1_000, 5_000)),
     "none (OUE)": (honest, (1_000, 10_000)),
 }
 

@@ -163,6 +163,15 @@ def test_a_questionnaire_splits_its_budget_or_asks_one_question():
     assert worst.value[1] != worst.other[1]
 
 
+def test_a_length_that_depends_on_the_value_is_caught():
+    m = GRR(3, 1.0)
+
+    def report(value, coins):
+        return bytes([m.report(value, coins)]) + bytes(value == 0 and coins.below(SCALE // 20))
+
+    assert verify_function(report, range(3), 1.0).worst.worst.ratio is None
+
+
 def test_what_cannot_be_enumerated_is_refused_before_the_work():
     large = OUE(64, 1.0)
     assert estimated_runs(large.report, range(64)) == 64 * 2.0**64
