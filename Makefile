@@ -33,7 +33,7 @@ shuffling: $(VENV)/.demo
 	$(BIN)/python examples/shuffling.py --out out/shuffling
 
 test: $(VENV)/.dev
-	$(BIN)/pytest -n auto
+	$(BIN)/pytest -n auto --dist worksteal
 
 check: $(VENV)/.dev
 	$(BIN)/ruff format --check .

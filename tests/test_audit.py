@@ -247,8 +247,11 @@ def test_alarms_of_honest_reports_stay_silent():
 def test_reports_of_any_kind_can_be_compared():
     kinds = [1, 2.5, True, "ab", b"ab", (1, 2), [1, [2]], {"b": 1, "a": (2,)}, {1, 2}, None]
     kinds += [np.array([1, 2]), np.int64(3), bytearray(b"x")]
-    assert len({frozen(kind) for kind in kinds}) == len(kinds) - 1  # True is 1
-    assert numbers({"b": 1, "a": [2, 3]}) == [2, 3, 1]
+    kinds += [1.0, 0.0, -0.0, {"a": (2,), "b": 1}, float("nan")]
+    assert len({frozen(kind) for kind in kinds}) == len(kinds)
+    assert frozen(float("nan")) == frozen(float("nan"))
+    assert numbers({"b": 1, "a": [2, None]}) == [98, 1, 97, 2, -1]
+    assert numbers(2**3000)[-2:] == [0, 0]
     assert numbers(b"\x05") == [1, 0, 1, 0, 0, 0, 0, 0]
     assert [size(x) for x in (b"abc", "ü", [1, 2], np.array([1, 2]))] == [3, 2, 5, 16]
     with pytest.raises(InvalidArgument, match="numbers, text, bytes"):
@@ -259,7 +262,22 @@ def test_reports_of_different_lengths_are_padded():
     found = encode([[[1, 2], [3]], [[4], [5, 6]]])
     assert found.places.shape == (2, 2, 2)
     assert np.isnan(found.places).sum() == 2
-    assert found.keys == [((1, 2), (4,)), ((3,), (5, 6))]
+    assert found.keys == [(frozen([1, 2]), frozen([4])), (frozen([3]), frozen([5, 6]))]
+
+
+@pytest.mark.parametrize(
+    "leak",
+    [
+        lambda v: {"yes": 1} if v else {"nay": 1},
+        lambda v: {"a": 0, "b": 1} if v else {"b": 1, "a": 0},
+        lambda v: [None, 5] if v else [5, None],
+        lambda v: True if v else 1,
+        lambda v: None if v else [],
+        lambda v: "" if v else [],
+    ],
+)
+def test_a_report_that_tells_by_its_form_is_caught(leak):
+    assert audit(leak, [0, 1], 1.0, n=200).verdict == "violated"
 
 
 CLIENT = """

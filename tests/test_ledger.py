@@ -619,7 +619,7 @@ class Histories(RuleBasedStateMachine):
 
 
 TestHistories = Histories.TestCase
-TestHistories.settings = settings(max_examples=25, stateful_step_count=25, deadline=None)
+TestHistories.settings = settings(max_examples=15, stateful_step_count=20, deadline=None)
 
 
 # ---- who may have spent what
@@ -698,7 +698,7 @@ def test_the_command_shows_a_summary(filled, run):
     rows = json.loads(run(filled, "-f", "json"))
     assert rows == Ledger(filled).summary()
     assert [(row["collection"], row["subjects"]) for row in rows] == [
-        (None, 12), (None, 6), (None, 6),
+        (None, "not told"),
         ("phones", 12), ("phones", 6), ("phones", 6), ("health", "<5"),
     ]  # fmt: skip
     [row] = csv.DictReader(io.StringIO(run(filled, "--collection", "health", "-f", "csv")))

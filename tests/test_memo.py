@@ -700,7 +700,7 @@ class Mishaps(RuleBasedStateMachine):
 
 
 TestMishaps = Mishaps.TestCase
-TestMishaps.settings = settings(max_examples=60, stateful_step_count=30)
+TestMishaps.settings = settings(max_examples=30, stateful_step_count=25)
 
 
 def test_a_record_that_sqlite_calls_healthy_is_still_checked(path, witness):

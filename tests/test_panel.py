@@ -5,10 +5,11 @@ import pytest
 from scipy.stats import chi2
 
 import deniable as dn
-from deniable.conformance import FALSE_ALARM, exact_channel
+from deniable.conformance import FALSE_ALARM
 from deniable.errors import InvalidArgument
 from deniable.longitudinal.panel import Panel
 from deniable.mechanisms.memoised import Memoised
+from deniable.privacy import exact_channel
 
 FAMILIES = [f for f in dn.mechanisms().values() if issubclass(f, Memoised)]
 

@@ -199,3 +199,44 @@ def test_exact_ratios_are_those_of_the_limit():
     assert isinstance(stated.exactly(1), Guarantee)
     for reports in (1, 2, 7):
         assert stated.exactly(reports).epsilon == pytest.approx(stated.after(reports), abs=1e-12)
+
+
+def test_broken_coins_are_refused():
+    """A probability above 1, or edges out of order, would have negative weights."""
+    for broken in (
+        lambda v, coins: coins.below(SCALE * 3 // 2) if v == 0 else coins.below(SCALE // 2),
+        lambda v, coins: coins.pick([SCALE * 3 // 4, SCALE // 4]),
+        lambda v, coins: coins.pick([-1]),
+    ):
+        with pytest.raises(InvalidArgument):
+            verify_function(broken, [0, 1], 1.1)
+
+
+def test_endless_draws_are_refused():
+    def rejecting(value, coins):
+        while coins.below(SCALE // 2):
+            pass
+        return value
+
+    with pytest.raises(InvalidArgument, match="at most 100000 draws"):
+        verify_function(rejecting, [0, 1], 1.0)
+
+
+def test_what_nobody_enumerated_is_not_called_sound():
+    """Thirty idle coins hide that the first bit is the truth: too many branches to look at."""
+
+    class Hidden(dn.OUE):
+        name = "hidden"
+
+        def report(self, value, coins):
+            for _ in range(30):
+                coins.below(SCALE // 2)
+            return self.pack_bits([0] if value == 0 else [])
+
+        @property
+        def coin_words(self):
+            return 30
+
+    found = verify(Hidden(16, 1.0))
+    assert (found.verdict, found.ok) == ("not enumerated", False)
+    assert "too many branches" in found.words

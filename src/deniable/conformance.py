@@ -229,7 +229,7 @@ def bulk_channel(family: Family) -> None:
 
     for m in small(family):
         channel = _channel(m)
-        n = 1_000_000 if m.dtype.itemsize <= 8 else 100_000
+        n = 400_000 if m.dtype.itemsize <= 8 else 60_000
         statistic, freedom = 0.0, 0
         for value in range(m.domain.size):
             reports = m.privatize(np.full(n, value), np.random.default_rng(value))
@@ -320,7 +320,7 @@ def coverage(family: Family) -> None:
     """
     from scipy.stats import binom
 
-    runs, n = 2_000, 400
+    runs, n = 1_000, 400
     for epsilon in (1.0, 3.0):
         m = suited(family, family.only_size or 20, epsilon, n)
         values = np.where(np.arange(n) < 0.02 * n, 0, 1)
@@ -342,7 +342,7 @@ def coverage(family: Family) -> None:
 def monoid(family: Family) -> None:
     """Merging is associative and commutative, has an identity, and equals one pass."""
     for m in large(family):
-        values = np.arange(1_000) % m.domain.size
+        values = np.arange(7_000) % m.domain.size
         reports = m.privatize(values, np.random.default_rng(2)).with_ids()
         a, b, c = (m.tally(reports[part]) for part in _thirds(len(reports)))
         whole = m.tally(reports)

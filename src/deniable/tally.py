@@ -27,6 +27,8 @@ _DIGEST_BYTES = 16
 _FINGERPRINTS = 1 << 256
 #: Reports in one tally; far below where 64-bit counts would overflow when tallies are merged.
 _MOST = 1 << 53
+#: Reports that are worth a thread.
+_LEAST_PIECE = 1 << 11
 
 
 class Tally:
@@ -60,7 +62,7 @@ class Tally:
         require_same(self.mechanism, reports.mechanism)
         if not len(reports):
             return self
-        size = -(-len(reports) // thread_count(threads))
+        size = max(_LEAST_PIECE, -(-len(reports) // thread_count(threads)))
         pieces = [reports.data[start : start + size] for start in range(0, len(reports), size)]
         counts = reduce(np.add, run(self.mechanism.count, pieces))
         self._absorb(counts, len(reports), *_fingerprint(reports.ids))

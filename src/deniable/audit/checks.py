@@ -98,6 +98,8 @@ class Verification(Exports):
 
     subject: str
     checks: tuple[Check, ...]
+    #: What was never enumerated, neither for the mechanism nor for a small relative.
+    unseen: tuple[str, ...] = ()
 
     entries = "checks"
     chosen = "first"
@@ -106,22 +108,28 @@ class Verification(Exports):
     def verdict(self) -> str:
         """The worst of all checks."""
         found = {check.verdict for check in self.checks}
+        if "one report" in self.unseen and "violated" not in found:
+            return "not enumerated"
         return next(word for word in ("violated", "loose", "ok") if word in found)
 
     @property
     def ok(self) -> bool:
-        """Whether every promise is kept; a loose one is."""
-        return self.verdict != "violated"
+        """Whether every promise is kept; a loose one is, and one that nobody looked at is not."""
+        return self.verdict not in ("violated", "not enumerated")
 
     @property
     def worst(self) -> Check:
         """The first check with the worst verdict."""
-        return next(check for check in self.checks if check.verdict == self.verdict)
+        order = ("violated", "loose", "ok")
+        return min(self.checks, key=lambda check: order.index(check.verdict))
 
     @property
     def words(self) -> str:
         """The verdict in one line."""
-        return self.worst.words
+        if not self.unseen:
+            return self.worst.words
+        missing = f"not enumerated: {', '.join(self.unseen)}; too many branches"
+        return missing if self.verdict == "not enumerated" else f"{self.worst.words} ({missing})"
 
     @property
     def method(self) -> str:
@@ -146,7 +154,12 @@ class Verification(Exports):
     def table(self) -> Table:
         from deniable.studio.tables import rich_table
 
-        return rich_table(self.rows(), str(self))
+        shown = ("what", "subject", "method", "epsilon", "declared", "verdict")
+        rows = [{name: row[name] for name in shown} for row in self.rows()]
+        return rich_table(rows, self.words)
+
+    def __repr__(self) -> str:
+        return f"<{self}>"
 
     def __str__(self) -> str:
         return f"{self.subject}: {self.verdict}"

@@ -47,7 +47,7 @@ class Detection:
 
 
 def detect(reports: Reports, level: float = 0.01) -> Detection:
-    """Test whether all reports are genuine, with so many false alarms at most."""
+    """Test whether all reports are genuine; the rate of false alarms holds for many reports."""
     require_type("reports", reports, Reports)
     if not isinstance(level, float) or not 0 < level < 1:
         raise InvalidArgument("level", level, "a number strictly between 0 and 1")

@@ -13,14 +13,18 @@ from numpy.typing import NDArray
 
 from deniable.errors import InvalidArgument
 
+#: Larger integers are looked at bit by bit: floating point would lose the last ones.
+LARGEST_WHOLE = 1 << 53
 #: Reports of a round: a list, or an array whose first axis they are.
 Column = Sequence[Any] | NDArray[Any]
 
 
 def frozen(report: Any) -> Hashable:
-    """A hashable value that is equal for equal reports."""
-    if isinstance(report, (int, float, str, bytes)):
-        return report
+    """A hashable value that is equal for equal reports only: order and type are seen, too."""
+    if isinstance(report, float):
+        return ("float", report.hex())
+    if isinstance(report, (bool, int, str, bytes)):
+        return (type(report).__name__, report)
     if isinstance(report, np.ndarray):
         return (report.shape, frozen(report.tolist()))
     if isinstance(report, np.generic):
@@ -28,7 +32,7 @@ def frozen(report: Any) -> Hashable:
     if isinstance(report, (list, tuple)):
         return tuple(frozen(part) for part in report)
     if isinstance(report, Mapping):
-        return tuple((frozen(key), frozen(report[key])) for key in sorted(report, key=repr))
+        return tuple((frozen(key), frozen(part)) for key, part in report.items())
     if isinstance(report, AbstractSet):
         return frozenset(frozen(part) for part in report)
     if isinstance(report, (bytearray, memoryview)):
@@ -40,8 +44,13 @@ def frozen(report: Any) -> Hashable:
 
 def numbers(report: Any) -> list[float]:
     """The positions of a report: its numbers, the bits of its bytes, the characters of its text."""
+    if report is None:
+        return [-1.0]
     if isinstance(report, np.ndarray):
         return numbers(report.tolist())
+    if isinstance(report, (int, np.integer)) and abs(int(report)) > LARGEST_WHOLE:
+        length = (int(report).bit_length() + 8) // 8
+        return numbers(int(report).to_bytes(length, "little", signed=True))
     if isinstance(report, (bool, int, float, np.number, np.bool_)):
         return [float(report)]
     if isinstance(report, (bytes, bytearray)):
@@ -50,7 +59,7 @@ def numbers(report: Any) -> list[float]:
     if isinstance(report, str):
         return [float(ord(letter)) for letter in report]
     if isinstance(report, Mapping):
-        return [x for key in sorted(report, key=repr) for x in numbers(report[key])]
+        return [x for part in report.items() for half in part for x in numbers(half)]
     if isinstance(report, AbstractSet):
         return sorted(x for part in report for x in numbers(part))
     if isinstance(report, (list, tuple)):
@@ -66,7 +75,7 @@ def size(report: Any) -> int:
         return len(report)
     if isinstance(report, str):
         return len(report.encode())
-    return len(json.dumps(report, separators=(",", ":"), default=_plain))
+    return len(json.dumps(_text_keys(report), separators=(",", ":"), default=_plain))
 
 
 def _plain(part: Any) -> Any:
@@ -76,6 +85,13 @@ def _plain(part: Any) -> Any:
     if isinstance(part, AbstractSet):
         return sorted(part, key=repr)
     return repr(part)
+
+
+def _text_keys(part: Any) -> Any:
+    """Mappings that JSON cannot write, with text for keys."""
+    if isinstance(part, Mapping):
+        return {str(key): _text_keys(value) for key, value in part.items()}
+    return [_text_keys(one) for one in part] if isinstance(part, (list, tuple)) else part
 
 
 @dataclass(frozen=True, eq=False)

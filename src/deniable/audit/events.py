@@ -87,7 +87,9 @@ class Features:
     @classmethod
     def of(cls, parts: Sequence[Encoded], extra: Sequence[str] = ()) -> Features:
         """Those of some reports; the last positions have ``extra`` names."""
-        places = np.concatenate([part.places.reshape(-1, part.places.shape[2]) for part in parts])
+        # Not reshape(-1, ...): reports without any position have a width of 0.
+        rows = [part.places.swapaxes(0, 1) for part in parts]
+        places = np.concatenate([one for part in rows for one in part])
         width = places.shape[1] - len(extra)
         names = [f"position {i}" for i in range(width)] + list(extra)
         found = [f for i, name in enumerate(names) for f in _column(name, i, places[:, i])]

@@ -32,6 +32,9 @@ WALKS = 20
 SMALL_SIZES = (2, 3, 5)
 #: Kept draws and pairs of reports have many branches: they are enumerated for so many answers.
 MEMO_SIZE = 3
+#: What is checked of every mechanism, and of one that remembers.
+ONCE = ("one report",)
+MEMORY = ("what is kept", "two reports")
 
 
 def verify(mechanism: Mechanism, *, most_runs: int = MOST_RUNS) -> Verification:
@@ -41,7 +44,10 @@ def verify(mechanism: Mechanism, *, most_runs: int = MOST_RUNS) -> Verification:
     if len(checks) < (3 if isinstance(mechanism, Memoised) else 1):
         checks = checks or [_from_thresholds(mechanism)]
         checks += [c for one in relatives(mechanism) for c in _enumerated(one, most_runs)]
-    return Verification(str(mechanism), tuple(checks))
+    seen = {check.what for check in checks if check.method == "enumerated"}
+    needed = ONCE if not isinstance(mechanism, Memoised) else (*ONCE, *MEMORY)
+    unseen = tuple(what for what in needed if what not in seen)
+    return Verification(str(mechanism), tuple(checks), unseen)
 
 
 def verify_function(
@@ -127,8 +133,8 @@ def one_report(m: Mechanism) -> Check:
 def memory(m: Any) -> Iterator[Check]:
     """What is kept costs what all reports together do; two reports cost what is stated."""
     stated, allowed = m.permanent_guarantee, _in_all(m)
-    promises = {"what is kept": (0, stated), "two reports": (2, stated.exactly(2))}
-    for what, (reports, promise) in promises.items():
+    promises = ((0, stated), (2, stated.exactly(2)))
+    for what, (reports, promise) in zip(MEMORY, promises, strict=True):
         worst = worst_pair(partial(remembered, m, reports), range(m.domain.size))
         yield Check(what, str(m), "enumerated", worst, promise, allowed, False)
 

@@ -66,12 +66,13 @@ class InferenceRisk:
         """
         seen = "the report" if self.reports == 1 else f"{self.reports:,} reports"
         most, base = int(np.argmax(self.largest)), _base(self.before)
+        prior = _percent(self.prior[most], up=False)
         said = [
             "Before: someone who knows the statistics, and nothing about the person, guesses right "
             f"{_of(self.before, base, up=False)} times.",
             f"After seeing {seen}: at most {_of(self.after, base, up=True)} times.",
             f"Whatever {seen} may say, nobody can be more than {_percent(self.largest[most])} sure "
-            f"that the answer is {self.labels[most]!r}; before: {_percent(self.prior[most])}.",
+            f"that the answer is {self.labels[most]!r}; before: {prior}.",
             f"About a yes/no question that was a coin flip before, nobody can be more than "
             f"{_percent(self.coin_flip)} sure.",
         ]
@@ -198,15 +199,23 @@ def _of(share: float, base: int, *, up: bool) -> str:
     return f"{min(whole, base):,} of {base:,}"
 
 
-def _percent(share: float, digits: int = 1) -> str:
-    """A percentage, rounded up; with more digits where that would be certainty."""
-    whole = math.ceil(share * 10 ** (digits + 2) - NOISE) / 10**digits
+def _percent(share: float, digits: int = 1, *, up: bool = True) -> str:
+    """A percentage, rounded up or down, with two digits that count at least.
+
+    With more where it would become certainty.
+    """
+    if 0 < share < 10 ** -(digits + 1):
+        return _percent(share, digits + 1, up=up)
+    scaled = share * 10 ** (digits + 2)
+    whole = (math.ceil(scaled - NOISE) if up else math.floor(scaled + NOISE)) / 10**digits
     if whole >= 100 and share < 1 - NOISE:
-        return _percent(share, digits + 1)
+        return _percent(share, digits + 1, up=up)
     return f"{min(whole, 100):.12g} %"
 
 
 def _cell(name: str, cell: Any) -> Any:
     if name == "value":
         return str(cell)
-    return _of(cell, 100, up=False) if name.startswith("others") else _percent(cell)
+    if name.startswith("others"):
+        return _of(cell, 100, up=False)
+    return _percent(cell, up=name != "before")

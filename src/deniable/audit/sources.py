@@ -75,7 +75,7 @@ def of_command(command: str | Sequence[str]) -> Draw:
         raise InvalidArgument("command", command, "a program and its arguments")
 
     def draw(value: Any, n: int) -> list[Column]:
-        lines = _run(words, f"{value}\n" * n).splitlines()
+        lines = _run(words, f"{value}\n" * n).split("\n")[:-1]
         if len(lines) != n:
             raise CorruptData(f"{words[0]!r} printed {len(lines)} lines for {n} values")
         return [[_parsed(line) for line in lines]]
@@ -84,9 +84,15 @@ def of_command(command: str | Sequence[str]) -> Draw:
 
 
 def _run(words: list[str], text: str) -> str:
-    done = subprocess.run(
-        words, input=text, capture_output=True, encoding="utf-8", timeout=PATIENCE, check=False
-    )
+    try:
+        done = subprocess.run(
+            words, input=text, capture_output=True, encoding="utf-8", errors="surrogateescape",
+            timeout=PATIENCE, check=False,
+        )  # fmt: skip
+    except OSError as error:
+        raise InvalidArgument("command", words, f"a program that starts ({error})") from error
+    except subprocess.TimeoutExpired:
+        raise CorruptData(f"{words[0]!r} was not done after {PATIENCE:g} seconds") from None
     if done.returncode:
         last = (done.stderr.strip().splitlines() or ["no message"])[-1]
         raise CorruptData(f"{words[0]!r} failed with code {done.returncode}: {last}")
@@ -94,10 +100,13 @@ def _run(words: list[str], text: str) -> str:
 
 
 def _parsed(line: str) -> Any:
+    """JSON in one of its two usual forms; anything else, blanks included, is text as it stands."""
     try:
-        return json.loads(line)
-    except ValueError:
+        report = json.loads(line)
+    except (ValueError, RecursionError):
         return line
+    usual = (json.dumps(report), json.dumps(report, separators=(",", ":")))
+    return report if line in usual else line
 
 
 def supports(m: Mechanism, values: Sequence[Any]) -> Decoder | None:

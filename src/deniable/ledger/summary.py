@@ -26,7 +26,8 @@ def summary_rows(chain: Chain, collection: str | None, threshold: int) -> list[d
         return list(_scope_rows(collection, each[collection], least))
     rows = list(_scope_rows(None, sorted(chain.spent.values()), least))
     if any(len(spent) < least for spent in each.values()):
-        rows[0]["total"] = None  # less the other totals it would tell that of a few subjects
+        # Less what is told about the other collections, it would tell about a few subjects.
+        rows = [{**_row(None, "all", [0]), "from": None, "to": None, "subjects": "not told"}]
     return rows + [row for name, spent in each.items() for row in _scope_rows(name, spent, least)]
 
 

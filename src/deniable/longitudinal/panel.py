@@ -72,7 +72,7 @@ class Panel:
         people = np.asarray(who)
         places = people.ndim == 1 and people.dtype.kind in "iu"
         inside = places and (not people.size or 0 <= people.min() <= people.max() < self.n)
-        if not inside or np.unique(people).size != people.size:
+        if not inside or np.bincount(people, minlength=1).max() > 1:
             raise InvalidArgument("who", who, f"different places of 0..{self.n - 1}")
         return people.astype(np.int64)
 

@@ -12,11 +12,13 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
-from deniable.errors import InvalidArgument
+from deniable.errors import InvalidArgument, require_int
 from deniable.randomness import SCALE, Coins, choice_weight
 
 #: Runs of the report function for one value, before enumeration gives up.
 MAX_BRANCHES = 1_000_000
+#: Draws of one run, before it is taken for endless.
+MAX_DRAWS = 100_000
 
 ReportFunction = Callable[[int, Coins], Any]
 
@@ -33,6 +35,7 @@ class PathCoins:
         self.weight = 1
 
     def below(self, threshold: int) -> bool:
+        require_int("threshold", threshold, 0, SCALE)
         outcome = self._next(2)
         self.weight *= SCALE - threshold if outcome else threshold
         return not outcome
@@ -43,6 +46,8 @@ class PathCoins:
         return outcome
 
     def pick(self, edges: Sequence[int]) -> int:
+        if list(edges) != sorted(edges) or not all(0 <= edge <= SCALE for edge in edges):
+            raise InvalidArgument("edges", edges, "ascending integers of 0..2**64")
         outcome = self._next(len(edges) + 1)
         low, high = (0, *edges, SCALE)[outcome : outcome + 2]
         self.weight *= high - low
@@ -50,6 +55,8 @@ class PathCoins:
 
     def _next(self, size: int) -> int:
         position = len(self.sizes)
+        if position == MAX_DRAWS:
+            raise InvalidArgument("report", "endless", f"a function of at most {MAX_DRAWS} draws")
         self.sizes.append(size)
         if position == len(self._path):
             self._path.append(0)

@@ -157,9 +157,10 @@ def _library(name: str, settings: Settings) -> Outcome:
 def _mechanism(name: str, settings: Settings) -> Outcome:
     from deniable.audit.empirical import audit_mechanism
     from deniable.audit.survey import exact_row
-    from deniable.mechanisms import mechanism
+    from deniable.mechanisms import find, mechanism
 
-    m = mechanism(name, settings.size, settings.epsilon)
+    size = find(name).only_size or settings.size
+    m = mechanism(name, size, settings.epsilon)
     values = settings.values if settings.value else None
     found = audit_mechanism(
         m, values, reports=settings.reports, rng=settings.rng, **settings.options
