@@ -22,7 +22,7 @@ NAMES = [name for name in FAMILIES if name != "brr"]
 def supports_by_definition(m, data):
     """S as a matrix of zeros and ones, reports x values, from what the papers say."""
     v = np.arange(m.domain.size, dtype=np.uint64)
-    if m.name in ("brr", "grr"):
+    if m.name in ("brr", "grr", "lgrr"):
         return (data[:, None] == v).astype(float)
     if m.name == "hr":
         block, row = np.divmod(m._owners, np.uint64(1 << 32))
@@ -33,7 +33,7 @@ def supports_by_definition(m, data):
         row, bit = np.divmod(data[:, None].astype(np.uint64), np.uint64(2))
         column = v if m.name == "hrr" else m._dealt.astype(np.uint64)
         return (np.bitwise_count(row & column) % 2 == bit).astype(float)
-    if m.name in ("blh", "olh"):
+    if m.name in ("blh", "olh", "lblh", "lolh"):
         a, b, c, y = (data[name].astype(np.uint64)[:, None] for name in "abcy")
         p, g = np.uint64(m.modulus), np.uint64(m.g)
         return (((a * v + b) % p * v + c) % p * g // p == y).astype(float)
@@ -45,7 +45,7 @@ def likelihoods(*parts):
     """W with w_iv = 1 + (rho - 1) [v in S_i], all parts under one another."""
     return np.concatenate(
         [
-            1 + float(r.mechanism.guarantee.ratio - 1) * supports_by_definition(r.mechanism, r.data)
+            1 + float(r.mechanism.once.ratio - 1) * supports_by_definition(r.mechanism, r.data)
             for r in parts
         ]
     )
@@ -92,7 +92,7 @@ def test_the_ratio_is_that_of_the_guarantee(name, epsilon):
     inside = supports_by_definition(m, m.pack(channel.outputs)).astype(bool)
     for column, support in zip(zip(*channel.matrix, strict=True), inside, strict=True):
         law = np.array([float(p) for p in column])
-        expected = np.where(support, float(m.guarantee.ratio), 1.0)
+        expected = np.where(support, float(m.once.ratio), 1.0)
         expected *= law.sum() / expected.sum()
         np.testing.assert_allclose(law, expected, rtol=1e-9)
 
