@@ -178,7 +178,7 @@ def test_new_keys_cost_what_is_stated(m, begun, keys):
     ids=str,
 )
 def test_which_reports_share_a_draw_is_not_protected(m, begun, histories):
-    """That a key changed, or came back: more than twice what any number of changes costs."""
+    """That a key changed, or came back: more than 1.5 times what two changes cost."""
     one, other = (law_of_history(m, begun, keys) for keys in histories)
     found = max(max(one[y] / other[y], other[y] / one[y]) for y in one)
     assert log_above(found) > 1.5 * m.guarantee.after(changes=2)

@@ -22,7 +22,7 @@ from deniable.ledger.units import epsilon_of, micro_budget, micro_cost
 from deniable.ledger.witness import Head, Witness
 from deniable.mechanisms.base import Mechanism
 from deniable.randomness import draw_key
-from deniable.storage.database import SUFFIXES, Database
+from deniable.storage.database import Database
 
 if TYPE_CHECKING:
     from deniable.mechanisms.questionnaire import Questionnaire
@@ -268,7 +268,5 @@ def _listed(subjects: Iterable[Subject]) -> list[Subject]:
 def _files(path: FilePath, witness: FilePath | None) -> tuple[Database, Witness]:
     ledger = Database(path)
     other = Witness(f"{ledger.path}.witness" if witness is None else witness)
-    if other.path in {ledger.path.with_name(ledger.path.name + suffix) for suffix in SUFFIXES}:
-        allowed = "another file than the ledger and its journals"
-        raise InvalidArgument("witness", str(witness), allowed)
+    ledger.require_apart(other, "ledger")
     return ledger, other

@@ -21,7 +21,6 @@ from deniable.longitudinal.memo import Memo, Memory, check_bond, check_most
 from deniable.mechanisms.memoised import Memoised
 from deniable.randomness import draw_key
 from deniable.storage.box import Box
-from deniable.storage.database import SUFFIXES
 
 FORMAT = 1
 FilePath = str | os.PathLike[str]
@@ -205,9 +204,7 @@ class Terms:
 def _boxes(path: FilePath, witness: FilePath | None) -> tuple[Box, Box]:
     memo = Box(path)
     other = Box(f"{memo.path}.enrolled" if witness is None else witness)
-    if other.path in {memo.path.with_name(memo.path.name + suffix) for suffix in SUFFIXES}:
-        allowed = "another file than the memo and its journals"
-        raise InvalidArgument("witness", str(witness), allowed)
+    memo.require_apart(other, "memo")
     return memo, other
 
 

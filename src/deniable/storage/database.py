@@ -66,8 +66,18 @@ class Database:
 
     def traces(self) -> list[Path]:
         """The files that are there of this database."""
-        files = [self.path.with_name(self.path.name + suffix) for suffix in SUFFIXES]
-        return [file for file in files if self._exists(file)]
+        return [file for file in self._files if self._exists(file)]
+
+    @property
+    def _files(self) -> list[Path]:
+        """Itself, and the names that SQLite uses beside it."""
+        return [self.path.with_name(self.path.name + suffix) for suffix in SUFFIXES]
+
+    def require_apart(self, witness: Database, noun: str) -> None:
+        """Refuse a witness that SQLite would overwrite."""
+        if witness.path in self._files:
+            allowed = f"another file than the {noun} and its journals"
+            raise InvalidArgument("witness", str(witness.path), allowed)
 
     def _exists(self, file: Path) -> bool:
         try:
