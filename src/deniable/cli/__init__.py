@@ -1,0 +1,59 @@
+"""The ``deniable`` command: every command is a function of this folder, listed here."""
+
+from __future__ import annotations
+
+import io
+import sys
+from typing import Annotated
+
+import typer
+
+from deniable.cli.choosing import bench, mechanisms, methods, simulate
+from deniable.cli.demo import demo
+from deniable.cli.numbers import estimate, series
+from deniable.cli.promises import audit, budget, ledger
+
+app = typer.Typer(
+    help="Collect sensitive statistics under local differential privacy.",
+    no_args_is_help=True,
+    add_completion=True,
+    pretty_exceptions_show_locals=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+
+#: In the order of the help.
+_COMMANDS = {
+    "Start here": (demo,),
+    "Choose": (mechanisms, methods, simulate, bench),
+    "Estimate": (estimate, series),
+    "Check": (audit, budget, ledger),
+}
+for _panel, _members in _COMMANDS.items():
+    for _command in _members:
+        app.command(rich_help_panel=_panel)(_command)
+
+
+@app.callback(invoke_without_command=True)
+def _root(
+    version: Annotated[bool, typer.Option("--version", help="Show the version.")] = False,
+) -> None:
+    if version:
+        from deniable import __version__
+
+        typer.echo(f"deniable {__version__}")
+        raise typer.Exit
+
+
+def main() -> None:
+    """Run the command; a refused input is one clear line, not a traceback."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="replace")  # a terminal that cannot draw a bar gets a "?"
+    try:
+        app()
+    except MemoryError:
+        typer.secho("deniable: not enough memory; choose fewer answers or respondents", err=True)
+        sys.exit(2)
+    except (ValueError, ImportError, OSError) as error:
+        typer.secho(f"deniable: {error}", fg="red", err=True)
+        sys.exit(2)

@@ -1,0 +1,151 @@
+"""Which mechanism and method to use: lists, simulations, and speed on this machine."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from deniable.cli.options import Chart, Epsilon, Layout, Mechanisms, Size, check_charts, save_charts
+from deniable.studio.formats import Format
+
+if TYPE_CHECKING:
+    from numpy.random import Generator
+
+
+def mechanisms(size: Size = 16, epsilon: Epsilon = 1.0, layout: Layout = Format.table) -> None:
+    """List the mechanisms: source, size of a report, variance, and what each is good for."""
+    from deniable.mechanisms import mechanisms as registry
+    from deniable.studio.tables import show
+
+    rows = []
+    for name, family in registry().items():
+        one = family(family.only_size or size, epsilon)
+        rows.append(
+            {
+                "name": name,
+                "paper": family.paper,
+                "bits": one.bits_per_report,
+                "n_variance": float(one.variance(1, 1 / one.domain.size)),
+                "good_for": family.good_for,
+            }
+        )
+    title = f"k = {size} (brr: 2), epsilon = {epsilon:g}; n x variance of a frequency"
+    show(rows, layout, f"{title}; longitudinal: of a first report, with half of epsilon")
+
+
+def methods(layout: Layout = Format.table) -> None:
+    """List the methods of estimation: source, what each does, and its options."""
+    from deniable.estimation.methods import METHODS
+    from deniable.studio.tables import show
+
+    rows = [
+        {
+            "name": name,
+            "source": method.paper,
+            "sums_to_1": "yes" if method.feasible else "no",
+            "about": method.about,
+            "options": ", ".join(method.options),
+        }
+        for name, method in METHODS.items()
+    ]
+    show(rows, layout, "What sums to 1 is never negative, either.")
+
+
+def simulate(
+    mechanism: Mechanisms = None,
+    size: Size = 16,
+    epsilon: Epsilon = 1.0,
+    respondents: Annotated[int, typer.Option("--respondents", "-n", min=1)] = 10_000,
+    distribution: Annotated[
+        str, typer.Option("--distribution", "-d", help="uniform, zipf, geometric, gaussian, spike.")
+    ] = "zipf",
+    methods: Annotated[
+        str, typer.Option("--methods", help="Names with commas between, or all that suit.")
+    ] = "unbiased",
+    runs: Annotated[int, typer.Option(min=1, help="Repetitions to average over.")] = 20,
+    seed: Annotated[int | None, typer.Option(min=0, help="For a reproducible simulation.")] = None,
+    layout: Layout = Format.table,
+    chart: Chart = None,
+) -> None:
+    """Simulate collections: the error of each mechanism and method, beside its prediction."""
+    import numpy as np
+
+    from deniable.studio.charts import error_chart
+    from deniable.studio.simulate import population
+    from deniable.studio.tables import show
+
+    check_charts(chart)
+    chosen = _choose(mechanism, size, epsilon)
+    rng = np.random.default_rng(seed)
+    values = population(distribution, size, respondents, rng)
+    names = [_methods(methods, one) for one in chosen]
+    rows = _simulate_all(chosen, values, names, rng, runs)
+    title = f"k = {size}, epsilon = {epsilon:g}, n = {respondents:,}, {distribution}"
+    show(rows, layout, f"{title}, {runs} runs")
+    save_charts(chart, lambda: error_chart(rows, title))
+
+
+def _choose(names: list[str] | None, size: int, epsilon: float) -> list[Any]:
+    from deniable.mechanisms import mechanism as build
+    from deniable.mechanisms import mechanisms
+
+    every = [name for name, family in mechanisms().items() if family.only_size in (None, size)]
+    return [build(name, size, epsilon) for name in names or every]
+
+
+def _methods(names: str, mechanism: Any) -> list[str]:
+    """The methods of a list with commas, or all that suit the mechanism."""
+    from deniable.estimation.methods import find_method, methods_for
+
+    if names == "all":
+        return methods_for(mechanism)
+    chosen = [name.strip() for name in names.split(",")]
+    for name in chosen:
+        find_method(name)
+    return chosen
+
+
+def _simulate_all(
+    chosen: list[Any], values: Any, methods: list[list[str]], rng: Generator, runs: int
+) -> list[dict[str, Any]]:
+    from rich.console import Console
+    from rich.progress import track
+
+    from deniable.studio import simulate as studio
+
+    console = Console(stderr=True)
+    quiet = not console.is_terminal
+    rows: list[dict[str, Any]] = []
+    for one, names in zip(chosen, methods, strict=True):
+        steps = studio.runs(one, values, names, rng, runs)
+        shown = track(steps, one.name, total=runs, console=console, transient=True, disable=quiet)
+        rows += studio.summary(one, values, list(shown))
+    return rows
+
+
+def bench(
+    mechanism: Mechanisms = None,
+    size: Annotated[
+        list[int] | None, typer.Option("--size", "-k", help="Answers; may be repeated.")
+    ] = None,
+    epsilon: Epsilon = 1.0,
+    respondents: Annotated[int, typer.Option("--respondents", "-n", min=1000)] = 1_000_000,
+    threads: Annotated[int | None, typer.Option(min=1, help="Default: all cores.")] = None,
+    layout: Layout = Format.table,
+) -> None:
+    """Measure this machine: time a report, beside the bound of random numbers and memory."""
+    from rich.console import Console
+    from rich.progress import track
+
+    from deniable.studio.bench import bounds, measure
+    from deniable.studio.tables import show
+
+    limits = bounds()
+    cases = [one for k in size or [16, 128, 1024] for one in _choose(mechanism, k, epsilon)]
+    console = Console(stderr=True)
+    quiet = not console.is_terminal
+    steps = track(cases, "measuring", console=console, transient=True, disable=quiet)
+    rows = [row for one in steps for row in measure(one, respondents, threads, limits)]
+    title = f"n = {respondents:,}, epsilon = {epsilon:g}; keystream {limits.keystream:.1f} GB/s"
+    show(rows, layout, f"{title}, memory copy {limits.memcpy:.1f} GB/s")

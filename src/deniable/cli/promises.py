@@ -1,0 +1,120 @@
+"""What is promised, spent and checked: `deniable budget`, `ledger` and `audit`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from deniable.cli.options import Chart, Layout, Size, check_charts, save_charts
+from deniable.studio.formats import Format
+
+
+def budget(
+    mechanism: Annotated[
+        str, typer.Option("--mechanism", "-m", help="One whose devices remember.")
+    ] = "losue",
+    size: Size = 16,
+    epsilon: Annotated[
+        float, typer.Option("--epsilon", "-e", help="Of all reports of one answer.")
+    ] = 2.0,
+    epsilon_1: Annotated[
+        float | None,
+        typer.Option("--epsilon-1", "-1", help="Epsilon of one report. Default: half."),
+    ] = None,
+    changes: Annotated[
+        list[int] | None, typer.Option("--changes", help="Changes of the answer; may be repeated.")
+    ] = None,
+    reports: Annotated[
+        int, typer.Option("--reports", "-t", min=2, help="Reports to look at.")
+    ] = 30,
+    layout: Layout = Format.table,
+    chart: Chart = None,
+) -> None:
+    """What repeated reports cost: exact epsilon after some reports and changes of the answer."""
+    from deniable.studio.budgets import budget_chart, budget_table, lasting_of
+    from deniable.studio.tables import show
+
+    check_charts(chart)
+    asked, guarantee = lasting_of(mechanism, size, epsilon, epsilon_1)
+    counts = changes or [0, 1, 2]
+    show(
+        budget_table(guarantee, reports, counts),
+        layout,
+        f"epsilon of which answers were given; {asked}",
+    )
+    save_charts(chart, lambda: budget_chart(guarantee, reports, counts))
+
+
+def ledger(
+    file: Annotated[Path, typer.Argument(help="A ledger, as Ledger.create makes it.")],
+    collection: Annotated[str | None, typer.Option(help="Only this one. Default: all.")] = None,
+    witness: Annotated[
+        Path | None, typer.Option(help="Its witness. Default: beside it, FILE.witness.")
+    ] = None,
+    verify: Annotated[
+        bool, typer.Option("--verify", help="Only say whether chain and witness are sound.")
+    ] = False,
+    layout: Layout = Format.table,
+) -> None:
+    """Who may have spent what, without saying who; every entry is checked first."""
+    from deniable.ledger import Ledger
+    from deniable.studio.tables import show
+
+    opened = Ledger(file, witness)
+    entries, seen = opened.entries, opened.witnessed
+    if verify:
+        typer.echo(f"{file}: the chain of {entries} entries is sound; the witness has seen {seen}")
+        return
+    title = f"epsilon spent of {opened.budget:g} a subject; {entries} entries"
+    show(opened.summary(collection), layout, f"{title}; without a name: all collections")
+
+
+def audit(
+    mechanism: Annotated[str | None, typer.Argument(help="A mechanism by name.")] = None,
+    size: Size = 16,
+    epsilon: Annotated[float, typer.Option("--epsilon", "-e", help="What is promised.")] = 1.0,
+    every: Annotated[bool, typer.Option("--all", help="Every mechanism.")] = False,
+    quick: Annotated[bool, typer.Option("--quick", help="With --all: in a minute.")] = False,
+    command: Annotated[
+        str | None,
+        typer.Option(help="A program that reads a value a line and prints a report a line."),
+    ] = None,
+    function: Annotated[
+        str | None, typer.Option("--callable", help="module:function of a value, in Python.")
+    ] = None,
+    library: Annotated[
+        str | None, typer.Option(help="multi-freq-ldpy, pure-ldp or opendp, if installed.")
+    ] = None,
+    value: Annotated[
+        list[str] | None,
+        typer.Option("--value", "-v", help="Answers to compare; repeat. Default: four of 0..k-1."),
+    ] = None,
+    respondents: Annotated[
+        int | None, typer.Option("--respondents", "-n", help="Reports of each value.")
+    ] = None,
+    reports: Annotated[
+        int, typer.Option("--reports", "-t", min=1, help="Reports of each device of a mechanism.")
+    ] = 1,
+    confidence: Annotated[float, typer.Option(help="Of the bounds on epsilon.")] = 0.999,
+    seed: Annotated[int | None, typer.Option(min=0, help="Of mechanisms, not of others.")] = None,
+    layout: Layout = Format.table,
+    chart: Chart = None,
+) -> None:
+    """Check a promise: exactly where the code can be enumerated, else by sampling a black box.
+
+    Exit code 1 if a promise is broken, or coins look broken.
+    """
+    from deniable.studio import auditing
+
+    check_charts(chart)
+    subject = auditing.Subject.of(mechanism, every, command, function, library)
+    settings = auditing.Settings(
+        size, epsilon, value, respondents, reports, confidence, seed, quick
+    )
+    found = auditing.run(subject, settings)
+    found.show(layout)
+    save_charts(chart, found.chart)
+    if not found.ok:
+        raise typer.Exit(1)
