@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 from deniable.domain import MAX_SIZE
 from deniable.errors import BudgetSpent, InvalidArgument, require_int
 from deniable.mechanisms.memoised import Memoised
-from deniable.randomness import SCALE, WORD_BYTES, ByteCoins, Keystream, draw_key
+from deniable.randomness import SCALE, WORD_BYTES, ByteCoins, Coins, Keystream, draw_key
 
 if TYPE_CHECKING:
     from numpy.random import Generator
@@ -76,6 +76,23 @@ class Memo(ABC):
         report = m.instant(begun, kept, coins)
         coins.finish()
         return report
+
+    def report_always(self, index: int, coins: Coins) -> Any:
+        """A report whether or not there is budget left, so that silence tells nothing.
+
+        The value with this index, or, where that would need more permanent answers than `most`, one
+        of the keys in use, drawn with a word that is always drawn before those of `instant`.
+        """
+        m = self.mechanism
+        with self._held() as memory:
+            begun = recall_begun(m, memory.secret)
+            key = require_int("key", m.key(begun, index), 0, SCALE - 1)
+            place = coins.choice(max(1, len(memory.keys)))
+            try:
+                memory.use(key)
+            except BudgetSpent:
+                key = sorted(memory.keys)[place]
+        return m.instant(begun, recall_kept(m, memory.secret, begun, key), coins)
 
     @property
     def most(self) -> int | None:

@@ -19,7 +19,7 @@ from numbers import Rational, Real
 from typing import Any
 
 from deniable.errors import InvalidArgument
-from deniable.privacy.guarantee import CONTEXT, Guarantee, check_epsilon
+from deniable.privacy.guarantee import CONTEXT, Guarantee, check_epsilon, float_below
 
 
 @dataclass(frozen=True)
@@ -66,7 +66,7 @@ def split(epsilon: float, shares: Mapping[str, float | Fraction]) -> dict[str, f
         raise InvalidArgument("shares", shares, "a share for each of some names")
     exact = {name: _share(share) for name, share in shares.items()}
     total = sum(exact.values())
-    parts = {name: _float_below(whole * share / total) for name, share in exact.items()}
+    parts = {name: float_below(whole * share / total) for name, share in exact.items()}
     return {name: check_epsilon(part, f"epsilon of {name}") for name, part in parts.items()}
 
 
@@ -82,9 +82,3 @@ def _share(share: Any) -> Fraction:
     if not is_number or not 0 < share < math.inf:
         raise InvalidArgument("share", share, "a number above 0")
     return Fraction(share if isinstance(share, Rational) else float(share))
-
-
-def _float_below(number: Fraction) -> float:
-    """The largest float that is not above a number."""
-    nearest = float(number)
-    return nearest if Fraction(nearest) <= number else math.nextafter(nearest, 0.0)

@@ -69,6 +69,12 @@ def float_above(number: Decimal) -> float:
     return nearest if Decimal(nearest) >= exact else math.nextafter(nearest, math.inf)
 
 
+def float_below(number: Fraction) -> float:
+    """The largest float that is not above a number."""
+    nearest = float(number)
+    return nearest if Fraction(nearest) <= number else math.nextafter(nearest, 0.0)
+
+
 def check_history(reports: Any, changes: Any) -> None:
     """Refuse what no respondent's history has."""
     if reports is not None:

@@ -1,0 +1,89 @@
+"""Which mechanism suits a question: the one with the least variance for the expected respondents.
+
+A question that is asked again may be answered by a device that remembers, or with a part of the
+budget in every round: both are tried.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+
+from deniable.domain import Candidates, Domain, Text
+from deniable.errors import InvalidArgument
+from deniable.mechanisms import Mechanism, find
+from deniable.mechanisms.cohorts import CohortMechanism
+from deniable.mechanisms.memoised import Longitudinal, Memoised
+from deniable.privacy.guarantee import float_below
+
+AUTO = "auto"
+LISTED = ("brr", "grr", "oue", "ss", "olh", "hr", "hrr")
+LISTED_AGAIN = ("lgrr", "losue", "lsoue", "loue", "lolh")
+ANY_TEXT = ("orr", "hcms")
+ANY_TEXT_AGAIN = ("rappor",)
+#: Longer reports are not chosen, only taken if they are asked for.
+MOST_BITS = 4096
+#: Variances that differ by less count as equal; the shortest report wins.
+EQUAL = 1.02
+
+
+@dataclass(frozen=True)
+class Terms:
+    """What a question may spend, and who is expected to answer how often."""
+
+    domain: Domain
+    epsilon: float
+    respondents: int
+    rounds: int = 1
+    changes: int = 0
+    epsilon_1: float | None = None
+    design: dict[str, int] = field(default_factory=dict)
+
+    def build(self, name: str) -> Mechanism:
+        """The mechanism of this name with all of the budget."""
+        family: Any = find(name)
+        again = self.rounds > 1 and issubclass(family, Memoised)
+        parts = self.changes + 1 if again else self.rounds
+        budget = float_below(Fraction(self.epsilon) / parts)
+        extra: dict[str, Any] = dict(self.design)
+        if issubclass(family, Longitudinal):
+            extra["epsilon_1"] = self.epsilon_1
+        elif self.epsilon_1 is not None:
+            raise InvalidArgument("epsilon_1", self.epsilon_1, f"left out for {name}")
+        if issubclass(family, CohortMechanism) and isinstance(self.domain, Text):
+            extra = {**family.suggest(budget, self.respondents), **extra}
+        built: Mechanism = family(self.domain, budget, **extra)
+        return built
+
+    def choose(self) -> Mechanism:
+        """The best by variance; of those that are nearly as good, the one with short reports."""
+        found = [(self.predicted(m), m) for m in self._tried()]
+        least = min(variance for variance, _ in found)
+        near = [m for variance, m in found if variance <= EQUAL * least]
+        return min(near, key=lambda m: m.bits_per_report)
+
+    def predicted(self, m: Mechanism) -> float:
+        """The mean variance of a frequency in one round, where all values are alike."""
+        if isinstance(self.domain, Text):
+            m = m.among(["one", "another"])
+            return float(np.max(m.variance(self.respondents, [0.0] * m.domain.size)))
+        return float(m.variance(self.respondents, 1 / self.domain.size))
+
+    def _tried(self) -> Iterator[Mechanism]:
+        text = isinstance(self.domain, (Text, Candidates))
+        names = ANY_TEXT if text else LISTED
+        again = ANY_TEXT_AGAIN if text else LISTED_AGAIN
+        for name in (*names, *again) if self.rounds > 1 else names:
+            family = find(name)
+            longitudinal = issubclass(family, Longitudinal)
+            if self.epsilon_1 is not None and not longitudinal:
+                continue
+            if not text and family.only_size not in (None, self.domain.size):
+                continue
+            built = self.build(name)
+            if built.bits_per_report <= MOST_BITS:
+                yield built

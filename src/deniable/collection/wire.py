@@ -1,0 +1,35 @@
+"""Submissions: what leaves a device, as `docs/wire-format.md` specifies it byte for byte."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from deniable.reports import ID_BYTES
+
+
+@dataclass(frozen=True)
+class Submission:
+    """The randomised answers of one respondent in one round: rows of bytes by question."""
+
+    collection: str
+    id: str
+    reports: Mapping[str, bytes]
+    round: int = 1
+
+    def to_json(self) -> bytes:
+        """The bytes to send, always the same."""
+        data = {
+            "collection": self.collection,
+            "id": self.id,
+            "reports": {name: row.hex() for name, row in self.reports.items()},
+            "round": self.round,
+        }
+        return json.dumps(data, sort_keys=True, separators=(",", ":")).encode()
+
+
+def fresh_id() -> str:
+    """A name for a submission that says nothing."""
+    return os.urandom(ID_BYTES).hex()
