@@ -15,6 +15,8 @@ if TYPE_CHECKING:
     from deniable.audit.inference import inference_risk as inference_risk
     from deniable.audit.influence import influence as influence
     from deniable.audit.shuffling import shuffled as shuffled
+    from deniable.collection.client import Client as Client
+    from deniable.collection.manifest import Collection as Collection
     from deniable.domain import Domain as Domain
     from deniable.domain import Text as Text
     from deniable.estimation import Estimate as Estimate
@@ -75,6 +77,8 @@ __version__ = "0.1.0"
 
 # Loaded on first use: `deniable --help` and a client that answers one question stay light.
 _HOMES = {
+    "Client": "collection.client",
+    "Collection": "collection.manifest",
     "Ledger": "ledger",
     "Questionnaire": "mechanisms.questionnaire",
     "inference_risk": "audit.inference",

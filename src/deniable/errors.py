@@ -44,7 +44,16 @@ class MemoLost(ValueError):
 
 
 class StoreUnavailable(OSError):
-    """The disk, the folder or another process keeps a memo or a ledger from being used now."""
+    """A disk, a folder, another process or the network keeps something from being used now."""
+
+
+class Refused(ValueError):
+    """A collector refused a submission; nothing was counted. ``problem`` says what kind it was."""
+
+    def __init__(self, message: str, status: int = 0, problem: str = "") -> None:
+        super().__init__(message)
+        self.status = status
+        self.problem = problem
 
 
 class MissingExtra(ImportError):

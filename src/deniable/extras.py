@@ -27,3 +27,7 @@ def altair() -> Any:
     """Altair, with its renderer for files at hand."""
     _load("vl_convert", "plot")
     return _load("altair", "plot")
+
+
+def psycopg() -> Any:
+    return _load("psycopg", "postgres")

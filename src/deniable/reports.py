@@ -101,9 +101,9 @@ class Reports:
     def to_arrow(self) -> pa.Table:
         """An Arrow table with the column ``report`` (and ``id``); the spec is in its metadata."""
         pa = pyarrow()
-        columns = {"report": _to_arrow(self.data)}
+        columns = {"report": to_arrow_column(self.data)}
         if self.ids is not None:
-            columns["id"] = _to_arrow(self.ids)
+            columns["id"] = to_arrow_column(self.ids)
         spec = json.dumps(self.mechanism.to_spec()).encode()
         return pa.table(columns).replace_schema_metadata({_SPEC_KEY: spec})
 
@@ -125,9 +125,9 @@ class Reports:
         names = table.column_names
         if names.count("report") != 1 or names.count("id") > 1:
             raise CorruptData(f"the table must have one column 'report'; it has {names}")
-        data = _from_arrow(table["report"], mechanism.dtype, "report")
+        data = from_arrow_column(table["report"], mechanism.dtype, "report")
         id_type = np.dtype((np.uint8, (ID_BYTES,)))
-        ids = _from_arrow(table["id"], id_type, "id") if "id" in names else None
+        ids = from_arrow_column(table["id"], id_type, "id") if "id" in names else None
         return cls(mechanism, data, ids)
 
     def to_parquet(self, path: str | Path | BinaryIO) -> None:
@@ -174,10 +174,10 @@ def _plain(data: NDArray[Any]) -> Iterable[Any]:
     return data.tolist() if data.ndim == 1 else (row.tobytes() for row in data)
 
 
-def _to_arrow(data: NDArray[Any]) -> pa.Array:
+def to_arrow_column(data: NDArray[Any]) -> pa.Array:
     pa = pyarrow()
     if data.dtype.names:
-        fields = [_to_arrow(data[name]) for name in data.dtype.names]
+        fields = [to_arrow_column(data[name]) for name in data.dtype.names]
         return pa.StructArray.from_arrays(fields, names=list(data.dtype.names))
     if data.ndim == 1:
         return pa.array(np.ascontiguousarray(data))
@@ -187,9 +187,9 @@ def _to_arrow(data: NDArray[Any]) -> pa.Array:
     )
 
 
-def _from_arrow(column: pa.ChunkedArray, dtype: np.dtype[Any], name: str) -> NDArray[Any]:
+def from_arrow_column(column: pa.ChunkedArray, dtype: np.dtype[Any], name: str) -> NDArray[Any]:
     """An Arrow column as a NumPy column of ``dtype``; refuses missing values and other types."""
-    return _data(_whole(column, _to_arrow(np.empty(0, dtype=dtype)).type, name), dtype, name)
+    return _data(_whole(column, to_arrow_column(np.empty(0, dtype=dtype)).type, name), dtype, name)
 
 
 def _data(array: pa.Array, dtype: np.dtype[Any], name: str) -> NDArray[Any]:

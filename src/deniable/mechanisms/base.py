@@ -264,7 +264,7 @@ class Mechanism(ABC):
     def _simulate(self, histogram: Counts, rng: Generator) -> Counts:
         """`simulate`, by making and counting reports; families override it where they can."""
         indices = np.repeat(np.arange(self.domain.size, dtype=np.uint32), histogram)
-        return self.count(self._randomise(indices, draw_key(rng), 1))
+        return self.count(self.randomise(indices, draw_key(rng), 1))
 
     # ---- what follows: the trip of a report
 
@@ -276,7 +276,7 @@ class Mechanism(ABC):
         from deniable.reports import Reports
 
         thread_count(threads)
-        return Reports(self, self._randomise(self.domain.encode(values), draw_key(rng), threads))
+        return Reports(self, self.randomise(self.domain.encode(values), draw_key(rng), threads))
 
     def tally(self, reports: Reports | None = None, *, threads: int | None = None) -> Tally:
         """The counts of ``reports``, or an empty tally."""
@@ -305,7 +305,10 @@ class Mechanism(ABC):
         """Single reports as a column of `dtype`."""
         return _column(reports, self.dtype)
 
-    def _randomise(self, indices: NDArray[Any], key: bytes, threads: int | None) -> NDArray[Any]:
+    def randomise(
+        self, indices: NDArray[Any], key: bytes, threads: int | None = None
+    ) -> NDArray[Any]:
+        """A column of reports of values that `Domain.encode` has checked, with a fresh key."""
         if len(indices) <= SMALL_JOB:
             return self._one_by_one(indices, Keystream(key))
         return self._in_bulk(indices, key, threads)

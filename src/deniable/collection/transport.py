@@ -1,0 +1,126 @@
+"""HTTP as a client needs it: one connection kept open, and the same bytes again until answered."""
+
+from __future__ import annotations
+
+import http.client
+import ipaddress
+import json
+import random
+import time
+from dataclasses import dataclass
+from typing import Any
+from urllib.parse import urlsplit
+
+from deniable.errors import InvalidArgument, Refused, StoreUnavailable
+
+#: Answers that mean "try again", as no answer does.
+AGAIN = (429, 503)
+#: Seconds before the second attempt; doubled each time, and at most so many.
+FIRST_PAUSE, LONGEST_PAUSE = 0.1, 10.0
+#: What a server may answer at most.
+MOST_BYTES = 1 << 26
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What a server answered."""
+
+    status: int
+    body: bytes
+
+
+class Transport:
+    """Requests to one server.
+
+    Plain HTTP is only spoken to this machine, unless ``insecure``: reports are deniable, but on the
+    way somebody could exchange them, or the manifest.
+    """
+
+    def __init__(
+        self, url: str, *, timeout: float = 10.0, attempts: int = 6, insecure: bool = False
+    ) -> None:
+        parts = urlsplit(url) if isinstance(url, str) else None
+        if parts is None or parts.scheme not in ("http", "https") or not parts.hostname:
+            raise InvalidArgument("url", url, "an address that begins with https:// or http://")
+        if parts.scheme == "http" and not insecure and not is_loopback(parts.hostname):
+            raise InvalidArgument("url", url, "https, except on this machine or with insecure=True")
+        self.url, self._path = url, parts.path.rstrip("/")
+        self._attempts, self._timeout, self._parts = attempts, timeout, parts
+        self._connection: http.client.HTTPConnection | None = None
+
+    def get(self, path: str, headers: dict[str, str] | None = None) -> bytes:
+        """The document at a path."""
+        return self._request("GET", path, None, headers or {}).body
+
+    def post(self, path: str, body: bytes, headers: dict[str, str]) -> Answer:
+        """Send a body, the same one until there is an answer."""
+        return self._request("POST", path, body, headers)
+
+    def close(self) -> None:
+        """Close the connection; it opens again when it is needed."""
+        if self._connection is not None:
+            self._connection.close()
+        self._connection = None
+
+    def _request(
+        self, method: str, path: str, body: bytes | None, headers: dict[str, str]
+    ) -> Answer:
+        for attempt in range(self._attempts):
+            if attempt:
+                time.sleep(_pause(attempt))
+            try:
+                answer = self._once(method, path, body, headers)
+            except (OSError, http.client.HTTPException) as error:
+                self.close()
+                reason: str = repr(error)
+                continue
+            if answer.status < 300:
+                return answer
+            reason = _problem(answer)
+            if answer.status not in AGAIN:
+                raise Refused(f"{self.url}: {reason}", answer.status, _type(answer))
+        raise StoreUnavailable(f"{self.url} did not take it in {self._attempts} attempts: {reason}")
+
+    def _once(self, method: str, path: str, body: bytes | None, headers: dict[str, str]) -> Answer:
+        if self._connection is None:
+            secure = self._parts.scheme == "https"
+            kind = http.client.HTTPSConnection if secure else http.client.HTTPConnection
+            host = str(self._parts.hostname)
+            self._connection = kind(host, self._parts.port, timeout=self._timeout)
+        self._connection.request(method, self._path + path, body, headers)
+        with self._connection.getresponse() as response:
+            content = response.read(MOST_BYTES + 1)
+            if len(content) > MOST_BYTES:
+                raise http.client.HTTPException(f"more than {MOST_BYTES} bytes")
+            return Answer(response.status, content)
+
+
+def is_loopback(host: str) -> bool:
+    """Whether a host is this machine."""
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost"
+
+
+def _pause(attempt: int) -> float:
+    """Twice as long each time, and not the same for all who failed together."""
+    return min(LONGEST_PAUSE, FIRST_PAUSE * 2.0 ** (attempt - 1)) * random.uniform(0.5, 1.0)
+
+
+def _document(answer: Answer) -> dict[str, Any]:
+    try:
+        found = json.loads(answer.body)
+    except (ValueError, RecursionError):
+        return {}
+    return found if isinstance(found, dict) else {}
+
+
+def _problem(answer: Answer) -> str:
+    found = _document(answer)
+    words = [found.get("title"), found.get("detail"), found.get("pointer")]
+    return f"{answer.status} {': '.join(str(word) for word in words if word)}".strip()
+
+
+def _type(answer: Answer) -> str:
+    return str(_document(answer).get("type", "")).removeprefix("urn:deniable:")

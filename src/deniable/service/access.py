@@ -1,0 +1,53 @@
+"""Who may do what: analysts have tokens, respondents may need the key of the collection."""
+
+from __future__ import annotations
+
+import secrets
+import time
+
+from starlette.requests import Request
+
+from deniable.errors import InvalidArgument
+from deniable.service.problems import Problem
+from deniable.service.store import Store
+from deniable.service.store.base import hash_token, token_fits
+
+#: Seconds until a token that was made or removed elsewhere is noticed.
+FRESH = 1.0
+
+
+class Access:
+    """Tokens are compared by their hashes, in constant time."""
+
+    def __init__(self, store: Store, key: str | None = None) -> None:
+        self._store = store
+        self._key = None if key is None else hash_token(key)
+        self._tokens: list[bytes] = []
+        self._read = -FRESH
+
+    def require_analyst(self, request: Request) -> None:
+        """Refuse whoever has no token."""
+        now = time.monotonic()
+        if now - self._read >= FRESH:
+            self._tokens, self._read = list(self._store.tokens().values()), now
+        if not token_fits(_bearer(request), self._tokens):
+            raise Problem("no-token", "Send `Authorization: Bearer <token>`; see `deniable token`.")
+
+    def require_key(self, request: Request) -> None:
+        """Refuse whoever lacks the key, if there is one."""
+        if self._key is not None and not token_fits(_bearer(request), [self._key]):
+            raise Problem("no-key", "Send `Authorization: Bearer <key>`.")
+
+
+def new_token(store: Store, name: str) -> str:
+    """Make a token and keep its hash: this is the only time that it is seen."""
+    if not isinstance(name, str) or not name.strip() or not name.isprintable():
+        raise InvalidArgument("name", name, "a name that can be printed")
+    token = secrets.token_urlsafe(32)
+    store.add_token(name, hash_token(token))
+    return token
+
+
+def _bearer(request: Request) -> str:
+    kind, _, value = request.headers.get("authorization", "").partition(" ")
+    return value.strip() if kind.lower() == "bearer" else ""

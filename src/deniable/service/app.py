@@ -1,0 +1,198 @@
+"""The HTTP application: a few small endpoints around intake, writer and analysis."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from typing import Any
+
+import msgspec
+from starlette.applications import Starlette
+from starlette.concurrency import run_in_threadpool
+from starlette.datastructures import QueryParams
+from starlette.middleware import Middleware
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Route
+
+from deniable.collection.batches import MEDIA_TYPE as ARROW
+from deniable.errors import InvalidArgument, StoreUnavailable
+from deniable.estimation import Estimate
+from deniable.service import metrics as prometheus
+from deniable.service.access import Access
+from deniable.service.analysis import Analysis, Wish
+from deniable.service.intake import Intake
+from deniable.service.limits import Gate, Limits, body_of
+from deniable.service.openapi import openapi
+from deniable.service.pages import page_routes
+from deniable.service.problems import Problem, on_method, on_not_found, on_problem
+from deniable.service.store import Outcome, Store
+from deniable.service.writer import Writer
+
+JSON = "application/json"
+
+
+@dataclass(frozen=True)
+class Settings:
+    """How a collector behaves."""
+
+    limits: Limits = field(default_factory=Limits)
+    #: Respondents must know it, if it is given.
+    key: str | None = None
+    #: A proxy in front must say that requests came over HTTPS.
+    secure: bool = False
+
+
+class Service:
+    """The endpoints of one collection."""
+
+    def __init__(self, store: Store, settings: Settings) -> None:
+        self.store, self.settings = store, settings
+        self.collection = store.collection
+        self._intake = Intake(store.collection)
+        self._writer = Writer(store)
+        self._analysis = Analysis(store)
+        self._access = Access(store, settings.key)
+        self._metrics = prometheus.Metrics()
+
+    def routes(self) -> list[Route]:
+        return [
+            Route("/v1/manifest", self.manifest),
+            Route("/v1/submissions", self.submit, methods=["POST"]),
+            Route("/v1/batches", self.submit_batch, methods=["POST"]),
+            Route("/v1/status", self.status),
+            Route("/v1/estimates/{question}", self.estimates),
+            Route("/v1/metrics", self.metrics),
+            Route("/v1/health", self.health),
+            Route("/v1/openapi.json", self.document),
+        ]
+
+    async def manifest(self, _: Request) -> Response:
+        headers = {"ETag": f'"{self.collection.digest}"', "Cache-Control": "no-cache"}
+        return Response(self.collection.manifest, 200, headers, JSON)
+
+    async def submit(self, request: Request) -> Response:
+        self._access.require_key(request)
+        body = await body_of(request, JSON, self.settings.limits.single_bytes)
+        name, packed = self._intake.single(body)
+        return self._answer("deniable_submissions_total", await self._writer.add(name, packed))
+
+    async def submit_batch(self, request: Request) -> Response:
+        self._access.require_key(request)
+        body = await body_of(request, ARROW, self.settings.limits.batch_bytes)
+        name, counts = await run_in_threadpool(self._intake.batch, body)
+        outcome = await self._writer.add(name, body, counts)
+        return self._answer("deniable_batches_total", outcome)
+
+    def _answer(self, metric: str, outcome: Outcome) -> Response:
+        self._metrics.count(metric, "outcome", outcome.name)
+        if outcome is Outcome.conflict:
+            raise Problem("id-used", "Another submission with other contents has it.", "/id")
+        fresh = outcome is Outcome.counted
+        body = b'{"counted":true}' if fresh else b'{"counted":false}'
+        return Response(body, 201 if fresh else 200, media_type=JSON)
+
+    async def status(self, request: Request) -> Response:
+        self._access.require_analyst(request)
+        return _json(await run_in_threadpool(self._analysis.status))
+
+    async def estimates(self, request: Request) -> Response:
+        self._access.require_analyst(request)
+        wish = _wish(request.path_params["question"], request.query_params, self.collection.rounds)
+        layout = request.query_params.get("format", "json")
+        if layout not in _LAYOUTS:
+            raise Problem("invalid-choice", f"format is one of {', '.join(_LAYOUTS)}")
+        try:
+            found = await run_in_threadpool(self._analysis.estimate, wish)
+        except InvalidArgument as refused:
+            raise Problem("invalid-choice", str(refused)) from None
+        if found is None:
+            raise Problem("not-found", "There are no reports of this question and round yet.")
+        return _LAYOUTS[layout](found)
+
+    async def metrics(self, request: Request) -> Response:
+        self._access.require_analyst(request)
+        counts = await run_in_threadpool(self.store.counts)
+        text = self._metrics.text({place: n for place, (_, n) in counts.items()})
+        return Response(text, media_type=prometheus.MEDIA_TYPE)
+
+    async def health(self, _: Request) -> Response:
+        await run_in_threadpool(self.store.tokens)  # any small read
+        return _json({"status": "ok"})
+
+    async def document(self, _: Request) -> Response:
+        return _json(openapi(self.collection))
+
+    def on_problem(self, request: Request, error: Exception) -> Response:
+        assert isinstance(error, Problem)
+        self._metrics.count("deniable_refusals_total", "type", error.kind)
+        return on_problem(request, error)
+
+    def close(self) -> None:
+        self._writer.close()
+        self.store.close()
+
+
+def create_app(store: Store, settings: Settings | None = None) -> Starlette:
+    """The application of a store; it closes the store when it ends."""
+    chosen = settings or Settings()
+    service = Service(store, chosen)
+
+    @asynccontextmanager
+    async def lifespan(_: Starlette) -> AsyncIterator[None]:
+        yield
+        service.close()
+
+    return Starlette(
+        routes=[*service.routes(), *page_routes(store.collection)],
+        middleware=[Middleware(Gate, chosen.limits, secure=chosen.secure)],
+        exception_handlers={
+            Problem: service.on_problem,
+            404: on_not_found,
+            405: on_method,
+            StoreUnavailable: _on_unavailable,
+        },
+        lifespan=lifespan,
+    )
+
+
+def _on_unavailable(_: Request, error: Exception) -> Response:
+    """Nothing was counted; the reason is for the operator's log, not for the world."""
+    return Problem("unavailable", "Nothing was counted; send the same again later.").response()
+
+
+def _wish(question: str, query: QueryParams, rounds: int) -> Wish:
+    try:
+        number = int(query.get("round", "1"))
+        confidence = float(query.get("confidence", "0.95"))
+    except ValueError:
+        raise Problem("invalid-choice", "round and confidence are numbers") from None
+    if not 1 <= number <= rounds:
+        raise Problem("invalid-choice", f"There are the rounds 1..{rounds}.")
+    simultaneous = query.get("simultaneous", "false")
+    if simultaneous not in ("true", "false"):
+        raise Problem("invalid-choice", "simultaneous is true or false")
+    candidates = tuple(query.getlist("candidate"))
+    method = query.get("method")
+    return Wish(question, number, method, confidence, simultaneous == "true", candidates)
+
+
+def _json(data: Any) -> Response:
+    return Response(msgspec.json.encode(data), media_type=JSON)
+
+
+def _arrow(found: Estimate) -> Response:
+    import pyarrow as pa
+
+    table, sink = found.to_arrow(), pa.BufferOutputStream()
+    with pa.ipc.new_stream(sink, table.schema) as stream:
+        stream.write_table(table)
+    return Response(sink.getvalue().to_pybytes(), media_type=ARROW)
+
+
+_LAYOUTS = {
+    "json": lambda found: Response(found.to_json(), media_type=JSON),
+    "csv": lambda found: Response(found.to_csv(), media_type="text/csv; charset=utf-8"),
+    "arrow": _arrow,
+}

@@ -1,0 +1,152 @@
+"""The OpenAPI document of a collection: what can be asked, with examples that work."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from deniable import __version__
+from deniable.collection.batches import MEDIA_TYPE as ARROW
+from deniable.collection.manifest import Collection
+from deniable.service.intake import Submitted
+from deniable.service.problems import MEDIA_TYPE as PROBLEM
+from deniable.service.problems import TYPES
+
+_JSON = "application/json"
+#: What each endpoint may refuse.
+_SUBMIT = (
+    "malformed",
+    "no-key",
+    "other-collection",
+    "too-large",
+    "media-type",
+    "impossible-report",
+)
+_ALWAYS = ("busy", "insecure", "unavailable")
+_ANALYST = ("no-token", *_ALWAYS)
+
+
+def openapi(collection: Collection) -> dict[str, Any]:
+    """The document, with the names and lengths of this collection's reports."""
+    schemas = {"Submitted": _submitted(collection), "Problem": _problem()}
+    return {
+        "openapi": "3.1.0",
+        "info": {"title": f"Collector of {collection.title!r}", "version": __version__},
+        "paths": {
+            "/v1/manifest": {"get": _get("The manifest", "manifest", _ALWAYS, _JSON)},
+            "/v1/submissions": {"post": _post("submission", _JSON, _ref("Submitted"))},
+            "/v1/batches": {"post": _post("batch", ARROW, {"type": "string", "format": "binary"})},
+            "/v1/status": {"get": _get("What is there", "status", _ANALYST, _JSON, analyst=True)},
+            "/v1/estimates/{question}": {"get": _estimates(collection)},
+            "/v1/metrics": {
+                "get": _get("Counters", "metrics", _ANALYST, "text/plain", analyst=True)
+            },
+            "/v1/health": {"get": _get("Whether the store can be read", "health", _ALWAYS, _JSON)},
+            "/v1/openapi.json": {"get": _get("This document", "openapi", _ALWAYS, _JSON)},
+        },
+        "components": {
+            "schemas": schemas,
+            "securitySchemes": {
+                "analyst": {"type": "http", "scheme": "bearer"},
+                "key": {"type": "http", "scheme": "bearer"},
+            },
+        },
+    }
+
+
+def _submitted(collection: Collection) -> dict[str, Any]:
+    rows = {}
+    for question in collection.questions:
+        digits = 2 * question.mechanism.dtype.itemsize
+        rows[question.name] = {"type": "string", "pattern": f"^[0-9a-f]{{{digits}}}$"}
+    reports: dict[str, Any] = {
+        "type": "object",
+        "properties": rows,
+        "additionalProperties": False,
+    }
+    if collection.divide == "sampled":
+        reports |= {"minProperties": 1, "maxProperties": 1}
+    else:
+        reports["required"] = list(rows)
+    properties = {
+        "collection": {"const": collection.digest},
+        "id": {"type": "string", "pattern": "^[0-9a-f]{32}$"},
+        "reports": reports,
+        "round": {"type": "integer", "minimum": 1, "maximum": collection.rounds},
+    }
+    needed = list(Submitted.__struct_fields__)
+    head = {"type": "object", "required": needed, "additionalProperties": False}
+    return {**head, "properties": properties}
+
+
+def _problem() -> dict[str, Any]:
+    text = {"type": "string"}
+    properties = {
+        "type": {"enum": [f"urn:deniable:{kind}" for kind in TYPES]},
+        "title": text,
+        "status": {"type": "integer"},
+        "detail": text,
+        "pointer": text,
+    }
+    needed = ["type", "title", "status", "detail"]
+    return {"type": "object", "properties": properties, "required": needed}
+
+
+def _get(
+    words: str, name: str, refusals: tuple[str, ...], media: str, *, analyst: bool = False
+) -> dict[str, Any]:
+    responses = {"200": {"description": words, "content": {media: {}}}, **_refusals(refusals)}
+    found: dict[str, Any] = {"operationId": name, "summary": words, "responses": responses}
+    return {**found, "security": [{"analyst": []}]} if analyst else found
+
+
+def _post(noun: str, media: str, schema: dict[str, Any]) -> dict[str, Any]:
+    counted = {"type": "object", "properties": {"counted": {"type": "boolean"}}}
+    content = {"content": {_JSON: {"schema": {**counted, "required": ["counted"]}}}}
+    return {
+        "operationId": noun,
+        "summary": f"Send a {noun}",
+        "security": [{}, {"key": []}],
+        "requestBody": {"required": True, "content": {media: {"schema": schema}}},
+        "responses": {
+            "201": {"description": "Counted, and on a disk", **content},
+            "200": {"description": f"This very {noun} had been counted before", **content},
+            **_refusals((*_SUBMIT, *_ALWAYS)),
+        },
+    }
+
+
+def _estimates(collection: Collection) -> dict[str, Any]:
+    names = [question.name for question in collection.questions]
+    words = "Frequencies with intervals"
+    found = _get(
+        words, "estimates", ("not-found", "invalid-choice", *_ANALYST), _JSON, analyst=True
+    )
+    found["responses"]["200"]["content"] |= {"text/csv": {}, ARROW: {}}
+    rounds = {"type": "integer", "minimum": 1, "maximum": collection.rounds}
+    query = {
+        "round": rounds,
+        "method": {"type": "string"},
+        "confidence": {"type": "number", "exclusiveMinimum": 0, "exclusiveMaximum": 1},
+        "simultaneous": {"type": "boolean"},
+        "candidate": {"type": "array", "items": {"type": "string"}},
+        "format": {"enum": ["json", "csv", "arrow"]},
+    }
+    path = {"name": "question", "in": "path", "required": True, "schema": {"enum": names}}
+    options = [{"name": name, "in": "query", "schema": schema} for name, schema in query.items()]
+    return {**found, "parameters": [path, *options]}
+
+
+def _refusals(kinds: tuple[str, ...]) -> dict[str, Any]:
+    """The responses of some problems; those with one status share it."""
+    found: dict[str, Any] = {}
+    for kind in kinds:
+        status, title = TYPES[kind]
+        before = found.get(str(status), {}).get("description")
+        words = title if before is None else f"{before}; {title}"
+        schema = {PROBLEM: {"schema": _ref("Problem")}}
+        found[str(status)] = {"description": words, "content": schema}
+    return found
+
+
+def _ref(name: str) -> dict[str, Any]:
+    return {"$ref": f"#/components/schemas/{name}"}

@@ -1,0 +1,43 @@
+"""Start a collector."""
+
+from __future__ import annotations
+
+import socket
+from typing import Any
+
+from starlette.applications import Starlette
+
+from deniable.collection.transport import is_loopback
+from deniable.errors import InvalidArgument
+
+
+def check_host(host: str, *, proxied: bool, plain: bool) -> None:
+    """Refuse to listen to the world without encryption, unless that is wanted."""
+    if not (is_loopback(host) or proxied or plain):
+        allowed = "this machine (127.0.0.1), or with --behind-proxy or --plain-http"
+        raise InvalidArgument("host", host, allowed)
+
+
+def bind(host: str, port: int) -> socket.socket:
+    """A socket that listens; port 0 takes any free one."""
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    try:
+        return socket.create_server((host, port), family=family, backlog=2048)
+    except OSError as error:
+        raise InvalidArgument("port", port, f"free on {host} ({error})") from error
+
+
+def serve(app: Starlette, listening: socket.socket, **options: Any) -> None:
+    """Serve until a signal ends it; nothing about who asks is logged."""
+    import uvicorn
+
+    config = uvicorn.Config(
+        app,
+        access_log=False,
+        log_level="warning",
+        proxy_headers=False,
+        server_header=False,
+        timeout_keep_alive=30,
+        **options,
+    )
+    uvicorn.Server(config).run(sockets=[listening])

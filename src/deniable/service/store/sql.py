@@ -1,0 +1,176 @@
+"""The store in tables: what SQLite and PostgreSQL share.
+
+Statements are written with the marks of SQLite; `SQLStore._run` puts in those of others.
+"""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Iterator, Sequence
+from contextlib import AbstractContextManager
+from datetime import date
+from typing import Any
+
+from deniable.collection.manifest import Collection
+from deniable.errors import InvalidArgument
+from deniable.service.packing import Counts, add_counts
+from deniable.service.store.base import (
+    CHUNK,
+    EPOCH,
+    SCHEMA,
+    Outcome,
+    Store,
+    from_bytes,
+    outcomes,
+    require_date,
+    to_bytes,
+    today,
+)
+
+#: Of SQLite and PostgreSQL alike, but for the names of two types.
+TABLES = (
+    "collection (version INTEGER NOT NULL, manifest {bytes} NOT NULL)",
+    "submissions (id {bytes} PRIMARY KEY, day INTEGER NOT NULL, body {bytes}){end}",
+    "batches (id {bytes} PRIMARY KEY, day INTEGER NOT NULL, body {bytes}){end}",
+    "tallies (question TEXT, round INTEGER, n {whole} NOT NULL, counts {bytes} NOT NULL, "
+    "PRIMARY KEY (question, round)){end}",
+    "purged (question TEXT, round INTEGER, n {whole} NOT NULL, counts {bytes} NOT NULL, "
+    "PRIMARY KEY (question, round)){end}",
+    "tokens (name TEXT PRIMARY KEY, hash {bytes} NOT NULL){end}",
+)
+#: What can be forgotten before a day.
+OLD = "body IS NOT NULL AND day < ?"
+
+
+class SQLStore(Store):
+    """A store in tables; a kind says how to connect."""
+
+    @abstractmethod
+    def _transaction(self) -> AbstractContextManager[Any]:
+        """A connection for one writer at a time; all that is done with it, or nothing."""
+
+    @abstractmethod
+    def _reading(self) -> AbstractContextManager[Any]:
+        """A connection that sees one state of the store."""
+
+    @abstractmethod
+    def _known(self, connection: Any, ids: list[bytes]) -> dict[bytes, bytes | None]:
+        """The bodies of those ids that are there."""
+
+    @abstractmethod
+    def _insert(self, connection: Any, fresh: dict[bytes, bytes]) -> None:
+        """Keep new submissions."""
+
+    @staticmethod
+    def _run(connection: Any, statement: str, values: Sequence[Any] = ()) -> Any:
+        return connection.execute(statement, values)
+
+    @classmethod
+    def _stream(cls, connection: Any, statement: str, values: Sequence[Any] = ()) -> Any:
+        """Rows that are fetched some at a time, however many there are."""
+        return cls._run(connection, statement, values)
+
+    def add(self, entries: Sequence[tuple[bytes, bytes]]) -> list[Outcome]:
+        with self._transaction() as connection:
+            known = self._known(connection, list({name for name, _ in entries}))
+            results, fresh = outcomes(entries, known)
+            if fresh:
+                self._insert(connection, fresh)
+                self._count(connection, "tallies", self.packing.count(fresh.values()))
+        return results
+
+    def add_batch(self, name: bytes, body: bytes, counts: Counts) -> Outcome:
+        with self._transaction() as connection:
+            found = self._run(connection, "SELECT body FROM batches WHERE id = ?", [name])
+            if (row := found.fetchone()) is not None:
+                return Outcome.known if row[0] in (None, body) else Outcome.conflict
+            values = (name, today(), body)
+            self._run(connection, "INSERT INTO batches VALUES (?, ?, ?)", values)
+            self._count(connection, "tallies", counts)
+        return Outcome.counted
+
+    def counts(self) -> Counts:
+        return self._read("tallies")
+
+    def purged(self) -> Counts:
+        return self._read("purged")
+
+    def singles(self) -> Iterator[list[bytes]]:
+        with self._reading() as connection:
+            statement = "SELECT body FROM submissions WHERE body IS NOT NULL"
+            yield from _bodies(self._stream(connection, statement))
+
+    def batches(self) -> Iterator[bytes]:
+        with self._reading() as connection:
+            ids = self._run(connection, "SELECT id FROM batches WHERE body IS NOT NULL").fetchall()
+            for name in ids:  # one at a time: a body can be large
+                yield self._run(
+                    connection, "SELECT body FROM batches WHERE id = ?", name
+                ).fetchone()[0]
+
+    def purge(self, before: date | str) -> int:
+        day = (require_date(before) - EPOCH).days
+        gone: Counts = {}
+        number = 0
+        with self._transaction() as connection:
+            singles = self._stream(connection, f"SELECT body FROM submissions WHERE {OLD}", [day])
+            for bodies in _bodies(singles):
+                add_counts(gone, self.packing.count(bodies))
+                number += len(bodies)
+            ids = self._run(connection, f"SELECT id FROM batches WHERE {OLD}", [day]).fetchall()
+            for name in ids:
+                row = self._run(connection, "SELECT body FROM batches WHERE id = ?", name)
+                add_counts(gone, self.count_batch(row.fetchone()[0]))
+            self._count(connection, "purged", gone)
+            for table in ("submissions", "batches"):
+                self._run(connection, f"UPDATE {table} SET body = NULL WHERE {OLD}", [day])
+        self._shrink()
+        return number + len(ids)
+
+    def _shrink(self) -> None:
+        """Give back, and overwrite, the room of what was purged."""
+
+    def add_token(self, name: str, hashed: bytes) -> None:
+        with self._transaction() as connection:
+            if self._run(connection, "SELECT 1 FROM tokens WHERE name = ?", [name]).fetchone():
+                raise InvalidArgument("name", name, "new: there is a token of this name")
+            self._run(connection, "INSERT INTO tokens VALUES (?, ?)", (name, hashed))
+
+    def tokens(self) -> dict[str, bytes]:
+        with self._reading() as connection:
+            return dict(self._run(connection, "SELECT name, hash FROM tokens").fetchall())
+
+    def remove_token(self, name: str) -> bool:
+        with self._transaction() as connection:
+            done = self._run(connection, "DELETE FROM tokens WHERE name = ?", [name])
+            return bool(done.rowcount > 0)
+
+    def _read(self, table: str) -> Counts:
+        with self._reading() as connection:
+            rows = self._run(connection, f"SELECT question, round, n, counts FROM {table}")
+            return {(name, number): (from_bytes(c), n) for name, number, n, c in rows.fetchall()}
+
+    def _count(self, connection: Any, table: str, more: Counts) -> None:
+        """Add to counts that another process may have changed in the meantime."""
+        here = "WHERE question = ? AND round = ?"
+        for place, (counts, n) in more.items():
+            found = self._run(connection, f"SELECT n, counts FROM {table} {here}", place).fetchone()
+            if found is None:
+                row: tuple[Any, ...] = (*place, n, to_bytes(counts))
+                self._run(connection, f"INSERT INTO {table} VALUES (?, ?, ?, ?)", row)
+            else:
+                row = (n + found[0], to_bytes(counts + from_bytes(found[1])), *place)
+                self._run(connection, f"UPDATE {table} SET n = ?, counts = ? {here}", row)
+
+    @classmethod
+    def _create(cls, connection: Any, collection: Collection, **types: str) -> None:
+        """Make the tables; the caller holds a transaction."""
+        for table in TABLES:
+            cls._run(connection, f"CREATE TABLE {table.format(**types)}")
+        row = (SCHEMA, collection.manifest)
+        cls._run(connection, "INSERT INTO collection VALUES (?, ?)", row)
+
+
+def _bodies(found: Any) -> Iterator[list[bytes]]:
+    while rows := found.fetchmany(CHUNK):
+        yield [row[0] for row in rows]

@@ -1,0 +1,109 @@
+"""The store in one SQLite file: nothing to install, and as durable as the disk.
+
+Write-ahead log with ``synchronous=FULL``: every commit is synced before it returns. Several
+processes may use the file. Rows are kept in the order of their random ids: the order of arrival is
+nowhere.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from pathlib import Path
+
+from deniable.collection.manifest import Collection
+from deniable.errors import CorruptData, InvalidArgument, StoreUnavailable
+from deniable.service.store.base import check_store, today
+from deniable.service.store.sql import SQLStore
+from deniable.storage.database import DAMAGE, PATIENCE
+
+_TYPES = {"bytes": "BLOB", "whole": "INTEGER", "end": " WITHOUT ROWID"}
+
+
+class SQLiteStore(SQLStore):
+    """A store in a file."""
+
+    def __init__(self, path: Path, collection: Collection) -> None:
+        super().__init__(collection)
+        self.path = path
+        self._writing = _connect(path)
+
+    @classmethod
+    def open(cls, path: str, collection: Collection | None = None) -> SQLiteStore:
+        """The store in a file, which is made if there is none and a collection is given."""
+        file = Path(path).resolve()
+        if not file.exists() and collection is None:
+            raise InvalidArgument("store", path, "a file that exists")
+        with _clear(file), closing(_connect(file)) as connection:
+            if collection is not None:
+                connection.execute("BEGIN IMMEDIATE")
+                if not connection.execute("SELECT 1 FROM sqlite_master").fetchone():
+                    cls._create(connection, collection, **_TYPES)
+                connection.execute("COMMIT")
+            row = connection.execute("SELECT version, manifest FROM collection").fetchone()
+        return cls(file, check_store(row, collection))
+
+    def backup(self, target: str) -> None:
+        file = Path(target)
+        if file.exists():
+            raise InvalidArgument("target", target, "a file that does not exist yet")
+        with self._reading() as source, _clear(file), closing(_connect(file)) as copy:
+            source.backup(copy)
+
+    def close(self) -> None:
+        self._writing.close()
+
+    @contextmanager
+    def _transaction(self) -> Iterator[sqlite3.Connection]:
+        with _clear(self.path):
+            self._writing.execute("BEGIN IMMEDIATE")
+            try:
+                yield self._writing
+                self._writing.execute("COMMIT")
+            finally:
+                if self._writing.in_transaction:
+                    self._writing.execute("ROLLBACK")
+
+    @contextmanager
+    def _reading(self) -> Iterator[sqlite3.Connection]:
+        """A connection of its own: readers never wait for the writer."""
+        with _clear(self.path), closing(_connect(self.path)) as connection:
+            connection.execute("BEGIN")
+            yield connection
+
+    def _known(self, connection: sqlite3.Connection, ids: list[bytes]) -> dict[bytes, bytes | None]:
+        found = {}
+        for name in ids:
+            rows = connection.execute("SELECT body FROM submissions WHERE id = ?", (name,))
+            if (row := rows.fetchone()) is not None:
+                found[name] = row[0]
+        return found
+
+    def _insert(self, connection: sqlite3.Connection, fresh: dict[bytes, bytes]) -> None:
+        rows = [(name, today(), body) for name, body in fresh.items()]
+        connection.executemany("INSERT INTO submissions VALUES (?, ?, ?)", rows)
+
+    def _shrink(self) -> None:
+        with _clear(self.path):
+            self._writing.execute("VACUUM")
+            self._writing.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+
+
+def _connect(path: Path) -> sqlite3.Connection:
+    connection = sqlite3.connect(path, PATIENCE, isolation_level=None, check_same_thread=False)
+    connection.execute("PRAGMA journal_mode = WAL")
+    connection.execute("PRAGMA synchronous = FULL")
+    connection.execute("PRAGMA fullfsync = ON")  # macOS: also empty the cache of the disk
+    return connection
+
+
+@contextmanager
+def _clear(path: Path) -> Iterator[None]:
+    """SQLite's errors in the words of the house."""
+    try:
+        yield
+    except sqlite3.Error as error:
+        if getattr(error, "sqlite_errorcode", sqlite3.SQLITE_ERROR) & 0xFF in DAMAGE:
+            raise CorruptData(f"{path} is damaged, or no store ({error})") from error
+        raise StoreUnavailable(f"{path} cannot be used now: {error}") from error
