@@ -67,7 +67,7 @@ $(VENV)/.base: $(INPUTS)
 
 $(VENV)/.demo: $(VENV)/.base
 	@echo "Setting up (once) ..."
-	$(PIP) -e ".[data,plot]"
+	$(PIP) -e ".[serve]"
 	touch $@
 
 $(VENV)/.dev: $(VENV)/.base

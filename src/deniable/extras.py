@@ -31,3 +31,9 @@ def altair() -> Any:
 
 def psycopg() -> Any:
     return _load("psycopg", "postgres")
+
+
+def service() -> None:
+    """Everything that a collector needs."""
+    for module in ("starlette", "uvicorn", "msgspec", "pyarrow"):
+        _load(module, "serve")

@@ -9,7 +9,9 @@ from typing import Annotated
 import typer
 
 from deniable.cli.choosing import bench, mechanisms, methods, simulate
+from deniable.cli.collecting import check, init, serve, token
 from deniable.cli.demo import demo
+from deniable.cli.keeping import backup, export, import_, purge, verify_store
 from deniable.cli.numbers import estimate, series
 from deniable.cli.promises import audit, budget, ledger
 
@@ -24,13 +26,16 @@ app = typer.Typer(
 #: In the order of the help.
 _COMMANDS = {
     "Start here": (demo,),
+    "Collect": (init, check, serve, token),
+    "Look after a store": (verify_store, backup, purge, export, import_),
     "Choose": (mechanisms, methods, simulate, bench),
     "Estimate": (estimate, series),
     "Check": (audit, budget, ledger),
 }
 for _panel, _members in _COMMANDS.items():
     for _command in _members:
-        app.command(rich_help_panel=_panel)(_command)
+        _name = _command.__name__.strip("_").replace("_", "-")
+        app.command(_name, rich_help_panel=_panel)(_command)
 
 
 @app.callback(invoke_without_command=True)

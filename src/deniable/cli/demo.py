@@ -2,60 +2,92 @@
 
 from __future__ import annotations
 
+import tempfile
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from deniable.cli.options import Epsilon, Layout
 from deniable.studio.formats import Format
 
-
-def demo(
-    respondents: Annotated[int, typer.Option("--respondents", "-n", min=1)] = 8_000,
-    epsilon: Epsilon = 2.0,
-    charts: Annotated[Path, typer.Option(help="Folder for the charts.")] = Path("out/demo"),
-    layout: Layout = Format.table,
-) -> None:
-    """A survey of simulated respondents, randomised with secure coins, estimated with intervals."""
+if TYPE_CHECKING:
     from rich.console import Console
 
-    from deniable.studio import demo as survey
+
+def demo(
+    respondents: Annotated[int, typer.Option("--respondents", "-n", min=1)] = 20_000,
+    epsilon: Epsilon = 3.0,
+    charts: Annotated[Path, typer.Option(help="Folder for the charts.")] = Path("out/demo"),
+    stay: Annotated[
+        bool, typer.Option("--stay", help="Keep the collector running to look at its pages.")
+    ] = False,
+    port: Annotated[int, typer.Option(min=0, max=65535, help="0: any free one.")] = 0,
+    layout: Layout = Format.table,
+) -> None:
+    """A collector on this machine, simulated people who answer over HTTP, and what comes out."""
+    from rich.console import Console
+
+    from deniable.extras import service
     from deniable.studio.tables import show
 
+    service()
+    from deniable.studio import demo as studio
+
     console = Console(stderr=layout is not Format.table)
-    epsilon_each = epsilon / len(survey.QUESTIONS)
-    console.print(
-        f"[bold]{respondents:,} simulated respondents[/], {len(survey.QUESTIONS)} questions, "
-        f"epsilon {epsilon:g} for each person: {epsilon_each:g} a question.\n"
-        "Every answer is randomised before it leaves its device; the truth column is known "
-        "only because this is a simulation."
-    )
-    rows: list[dict[str, Any]] = []
-    for number, question in enumerate(survey.QUESTIONS, 1):
-        answered = survey.ask(question, respondents, epsilon_each)
-        rows += _estimate_rows(question, answered)
-        if layout is Format.table:
-            console.print(f"\n{question}", style="bold", markup=False)
-            console.print(answered.estimate.table(truth=answered.truth))
-        charted = _demo_charts(answered, charts, number)
-        console.print(charted, style="dim", soft_wrap=True, markup=False)
-    if layout is not Format.table:
-        show(rows, layout)
+    with (
+        tempfile.TemporaryDirectory() as folder,
+        studio.collector(Path(folder), epsilon, respondents, port) as running,
+    ):
+        console.print(
+            f"[bold]{respondents:,} simulated respondents[/], {len(studio.QUESTIONS)} questions, "
+            f"epsilon {epsilon:g} for each person.\nEvery answer is randomised by its own client "
+            "and sent over HTTP; the truth column is known only because this is a simulation."
+        )
+        answers = studio.invent(respondents)
+        _answer(running.url, answers, console)
+        answered = list(studio.results(running.store, answers))
+        if layout is not Format.table:
+            show([row for one in answered for row in _estimate_rows(one)], layout)
+        for number, one in enumerate(answered, 1):
+            if layout is Format.table:
+                console.print(f"\n{one.question}", style="bold", markup=False)
+                console.print(one.estimate.table(truth=one.truth))
+            console.print(_charts(one, charts, number), style="dim", soft_wrap=True, markup=False)
+        if stay:
+            _stay(running, console)
 
 
-def _demo_charts(answered: Any, folder: Path, number: int) -> str:
-    """Save the charts of a question; say where, or what is missing."""
-    from deniable.errors import MissingExtra
+def _answer(url: str, answers: dict[str, list[Any]], console: Console) -> None:
+    from rich.progress import Progress
 
-    files = [folder / f"question-{number}{end}" for end in (".html", ".png")]
+    from deniable.studio.demo import answer_all
+
+    total = len(next(iter(answers.values())))
+    with Progress(console=console, transient=True, disable=not console.is_terminal) as progress:
+        task = progress.add_task("answering", total=total)
+        for number in answer_all(url, answers):
+            progress.advance(task, number)
+
+
+def _stay(running: Any, console: Console) -> None:
+    """Wait for Ctrl-C."""
+    console.print(f"\nquestionnaire  {running.url}/answer", soft_wrap=True, markup=False)
+    console.print(f"dashboard      {running.dashboard}", soft_wrap=True, markup=False)
+    console.print("stop with Ctrl-C", style="dim")
     try:
-        saved = [str(answered.estimate.save(file, truth=answered.truth)) for file in files]
-    except MissingExtra as missing:
-        return f"no charts: {missing}"
+        running.process.wait()
+    except KeyboardInterrupt:
+        console.print("stopped")
+
+
+def _charts(answered: Any, folder: Path, number: int) -> str:
+    """Save the charts of a question; say where."""
+    files = [folder / f"question-{number}{end}" for end in (".html", ".png")]
+    saved = [str(answered.estimate.save(file, truth=answered.truth)) for file in files]
     return f"charts: {', '.join(saved)}"
 
 
-def _estimate_rows(question: str, answered: Any) -> list[dict[str, Any]]:
+def _estimate_rows(answered: Any) -> list[dict[str, Any]]:
     pairs = zip(answered.estimate.rows(), answered.truth.tolist(), strict=True)
-    return [{"question": question, **row, "truth": truth} for row, truth in pairs]
+    return [{"question": answered.question, **row, "truth": truth} for row, truth in pairs]

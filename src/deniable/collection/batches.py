@@ -41,14 +41,15 @@ def write_batch(
     columns: Mapping[str, NDArray[Any]],
     places: NDArray[np.intp] | None,
     round_: int = 1,
+    name: str | None = None,
 ) -> Batch:
-    """A batch with a fresh id; ``places`` say which question each respondent drew."""
+    """A batch, with a fresh id unless given; ``places`` say which question each one drew."""
     pa = pyarrow()
     named = {}
     for place, question in enumerate(collection.questions):
         column = to_arrow_column(columns[question.name])
         named[question.name] = column if places is None else _spread(column, places == place)
-    name = fresh_id()
+    name = fresh_id() if name is None else name
     stated = {_COLLECTION: collection.digest, _ID: name, _ROUND: str(round_)}
     table = pa.table(named).replace_schema_metadata(stated).combine_chunks()
     sink = pa.BufferOutputStream()

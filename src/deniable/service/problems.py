@@ -28,7 +28,7 @@ TYPES = {
 MEDIA_TYPE = "application/problem+json"
 
 
-class Problem(Exception):
+class Problem(ValueError):
     """A request that is refused; nothing was counted."""
 
     def __init__(self, kind: str, detail: str, pointer: str | None = None) -> None:

@@ -1,46 +1,132 @@
-"""The demonstration: a survey on how people get to work, answered by simulated respondents."""
+"""The demonstration: a collector on this machine, and simulated people who answer over HTTP."""
 
 from __future__ import annotations
 
+import subprocess
+import sys
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from deniable.collection.client import Client
+from deniable.collection.example import to_toml
 from deniable.estimation import Estimate
-from deniable.mechanisms import Mechanism, mechanism
+from deniable.service.store import open_store
 
-#: Each question with the shares of the simulated population.
-QUESTIONS: dict[str, dict[str, float]] = {
-    "How do you usually get to work?": {
-        "car": 0.47,
-        "train": 0.17,
-        "bus": 0.12,
-        "bicycle": 0.11,
-        "on foot": 0.08,
-        "other": 0.05,
-    },
-    "Have you ever ridden without a ticket?": {"yes": 0.23, "no": 0.77},
-}
+#: Each question, and the shares of the simulated population.
+QUESTIONS: list[tuple[dict[str, Any], dict[Any, float]]] = [
+    (
+        {
+            "name": "way",
+            "ask": "How do you usually get to work?",
+            "kind": "choice",
+            "answers": ["car", "train", "bus", "bicycle", "on foot", "other"],
+        },
+        {"car": 0.47, "train": 0.17, "bus": 0.12, "bicycle": 0.11, "on foot": 0.08, "other": 0.05},
+    ),
+    (
+        {"name": "ticket", "ask": "Have you ever ridden without a ticket?", "kind": "yes/no"},
+        {"yes": 0.23, "no": 0.77},
+    ),
+    (
+        {"name": "minutes", "ask": "How many minutes does it take you?", "kind": "number",
+         "edges": [15, 30, 45, 60]},
+        {10: 0.24, 20: 0.31, 35: 0.22, 50: 0.13, 80: 0.10},
+    ),
+]  # fmt: skip
+#: Respondents who answer at the same time.
+AT_ONCE = 8
+#: Answers that a respondent's thread sends before it reports progress.
+SHARE = 50
 
 
 @dataclass(frozen=True)
 class Answered:
-    """One question of the survey after the collection."""
+    """One question after the collection."""
 
     question: str
-    mechanism: Mechanism
     estimate: Estimate
     #: The shares among the simulated respondents, which a real collector never sees.
     truth: NDArray[np.float64]
 
 
-def ask(question: str, respondents: int, epsilon: float) -> Answered:
-    """Invent respondents, let them answer through secure coins, and estimate."""
-    shares = QUESTIONS[question]
-    labels = list(shares)
-    invented = np.random.default_rng().choice(len(labels), respondents, p=list(shares.values()))
-    channel = mechanism("brr" if len(labels) == 2 else "ss", labels, epsilon)
-    reports = channel.privatize([labels[i] for i in invented])
-    truth = np.bincount(invented, minlength=len(labels)) / respondents
-    return Answered(question, channel, channel.estimate(reports), truth)
+@dataclass(frozen=True)
+class Collector:
+    """A collector that runs."""
+
+    process: subprocess.Popen[str]
+    store: Path
+    #: The address, and the dashboard with a token.
+    url: str
+    dashboard: str
+
+
+@contextmanager
+def collector(folder: Path, epsilon: float, respondents: int, port: int = 0) -> Iterator[Collector]:
+    """`deniable serve` with the sample survey; it is stopped at the end."""
+    survey = {"title": "Getting to work", "epsilon": epsilon, "respondents": respondents}
+    file = folder / "survey.toml"
+    file.write_text(to_toml({**survey, "questions": [asked for asked, _ in QUESTIONS]}))
+    command = [sys.executable, "-m", "deniable", "serve", str(file), "--port", str(port)]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
+        try:
+            yield _started(process, file.with_suffix(".db"))
+        finally:
+            process.terminate()
+
+
+def _started(process: subprocess.Popen[str], store: Path) -> Collector:
+    """Read what the server prints until it is ready."""
+    assert process.stdout is not None
+    said: dict[str, str] = {}
+    for line in process.stdout:
+        word, _, rest = line.strip().partition(" ")
+        said[word] = rest.strip()
+        if word == "store":
+            url = said["questionnaire"].removesuffix("/answer")
+            return Collector(process, store, url, said["dashboard"])
+    raise RuntimeError("the collector did not start")
+
+
+def invent(respondents: int) -> dict[str, list[Any]]:
+    """The answers of simulated people."""
+    rng = np.random.default_rng()
+    answers = {}
+    for asked, shares in QUESTIONS:
+        drawn = rng.choice(len(shares), respondents, p=list(shares.values()))
+        answers[asked["name"]] = [list(shares)[i] for i in drawn]
+    return answers
+
+
+def answer_all(url: str, answers: dict[str, list[Any]]) -> Iterator[int]:
+    """Everybody answers through a client of their own; yields how many just did."""
+    people = [dict(zip(answers, row, strict=True)) for row in zip(*answers.values(), strict=True)]
+
+    def some(start: int) -> int:
+        group = people[start : start + SHARE]
+        with Client(url) as client:
+            for person in group:
+                client.answer(person)
+        return len(group)
+
+    with ThreadPoolExecutor(AT_ONCE) as pool:
+        yield from pool.map(some, range(0, len(people), SHARE))
+
+
+def results(store: Path, answers: dict[str, list[Any]]) -> Iterator[Answered]:
+    """The estimates from the store, beside the truth."""
+    opened = open_store(str(store))
+    for question in opened.collection.questions:
+        given = answers[question.name]
+        indices = [question.index(answer) for answer in given]
+        size = question.mechanism.domain.size
+        truth = np.bincount(indices, minlength=size) / len(given)
+        tally = opened.tallies()[question.name, 1]
+        yield Answered(question.ask, tally.estimate(), truth)
+    opened.close()

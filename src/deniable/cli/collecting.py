@@ -1,0 +1,158 @@
+"""A collection from its first line to a server: `deniable init`, `check`, `serve` and `token`."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from deniable.cli.options import Layout
+from deniable.studio.formats import Format
+
+if TYPE_CHECKING:
+    from deniable.collection.manifest import Collection
+
+Survey = Annotated[str, typer.Argument(help="A survey (TOML) or a manifest (JSON).")]
+StoreAt = Annotated[str, typer.Argument(help="The store: a file, or postgresql://...")]
+#: Environment variable with the key of the collection: arguments show in lists of processes.
+KEY = "DENIABLE_KEY"
+
+
+def init(
+    file: Annotated[Path, typer.Argument(help="The file to write.")] = Path("survey.toml"),
+    example: Annotated[
+        bool, typer.Option("--example", help="Write an example without asking.")
+    ] = False,
+) -> None:
+    """Write a survey: asks for its questions, one after the other."""
+    from deniable.collection.example import EXAMPLE, to_toml
+    from deniable.collection.survey import survey_of
+    from deniable.errors import InvalidArgument
+    from deniable.studio.interview import interview
+
+    if file.exists():
+        raise InvalidArgument("file", str(file), "a file that does not exist yet")
+    survey = EXAMPLE if example else interview()
+    collection = survey_of(survey)
+    file.write_text(to_toml(survey), encoding="utf-8")
+    typer.echo(f"{file}: {len(collection.questions)} questions. Next: deniable check {file}")
+
+
+def check(
+    survey: Annotated[
+        str, typer.Argument(help="A survey (TOML), a manifest (JSON), or a collector's address.")
+    ],
+    respondents: Annotated[
+        int, typer.Option("--respondents", "-n", min=1, help="Errors are told for so many.")
+    ] = 10_000,
+    manifest: Annotated[
+        Path | None, typer.Option(help="Write the manifest, as it is published, to this file.")
+    ] = None,
+    layout: Layout = Format.table,
+) -> None:
+    """Explain a survey: what leaves the device, what it costs in all, what error to expect."""
+    from deniable.studio.surveys import expectations, sentences
+    from deniable.studio.tables import show
+
+    collection = _collection(survey)
+    rows = expectations(collection, respondents)
+    if layout is Format.table:
+        typer.secho(collection.title, bold=True)
+        for sentence in sentences(collection):
+            typer.echo(sentence)
+    title = "error: half of the 95 % interval of an answer that one of ten gives, in one round"
+    show(rows, layout, title)
+    if manifest is not None:
+        manifest.write_bytes(collection.manifest)
+        typer.echo(f"manifest: {manifest}, digest {collection.digest}", err=True)
+
+
+def _collection(source: str) -> Collection:
+    from deniable.collection.manifest import Collection
+    from deniable.collection.survey import read_survey
+    from deniable.collection.transport import Transport
+
+    if "://" in source:
+        return Collection.from_manifest(Transport(source).get("/v1/manifest"))
+    return read_survey(source)
+
+
+def serve(
+    survey: Survey,
+    store: Annotated[
+        str | None,
+        typer.Option(help="A file, or postgresql://... Default: beside the survey, NAME.db."),
+    ] = None,
+    host: Annotated[str, typer.Option(help="The address to listen at.")] = "127.0.0.1",
+    port: Annotated[int, typer.Option(min=0, max=65535, help="0: any free one.")] = 8000,
+    proxied: Annotated[
+        bool, typer.Option("--behind-proxy", help="Only requests that a proxy got over HTTPS.")
+    ] = False,
+    plain: Annotated[
+        bool, typer.Option("--plain-http", help="Listen to other machines without encryption.")
+    ] = False,
+    rate: Annotated[float, typer.Option(min=1, help="Requests a second, of all.")] = 20_000,
+    connections: Annotated[int, typer.Option(min=1, help="Requests at once.")] = 1_000,
+    body: Annotated[int, typer.Option(min=1, help="MB that a batch may have.")] = 64,
+) -> None:
+    """Collect: a server with a questionnaire, a dashboard and an API.
+
+    The environment variable DENIABLE_KEY, if set, is a key that respondents must have.
+    """
+    from deniable.collection.survey import read_survey
+    from deniable.extras import service
+    from deniable.service.limits import Limits
+    from deniable.service.run import bind, check_host
+
+    service()
+    from deniable.service.app import Settings, create_app
+    from deniable.service.run import serve as run
+    from deniable.service.store import open_store
+
+    check_host(host, proxied=proxied, plain=plain)
+    address = store or str(Path(survey).with_suffix(".db"))
+    opened = open_store(address, read_survey(survey))
+    limits = Limits(batch_bytes=body << 20, rate=rate, at_once=connections)
+    app = create_app(opened, Settings(limits, os.environ.get(KEY), proxied))
+    listening = bind(host, port)
+    _greet(opened, listening.getsockname()[:2], address)
+    run(app, listening)
+
+
+def _greet(store: Any, at: tuple[str, int], address: str) -> None:
+    """Where everything is; the first token is made here, so that the dashboard can be opened."""
+    from deniable.service.access import new_token
+
+    where = f"http://{at[0]}:{at[1]}"
+    door = f"deniable token {address} NAME makes a token"
+    if not store.tokens():
+        door = f"{where}/#token={new_token(store, 'first')}"
+    typer.echo(f"{store.collection.title!r}, collection {store.collection.digest[:12]}")
+    typer.echo(f"  questionnaire  {where}/answer")
+    typer.echo(f"  dashboard      {door}")
+    typer.echo(f"  API            {where}/v1/openapi.json")
+    typer.echo(f"  store          {address}; stop with Ctrl-C")
+
+
+def token(
+    store: StoreAt,
+    name: Annotated[
+        str | None, typer.Argument(help="A name for the token. Default: list them.")
+    ] = None,
+    remove: Annotated[bool, typer.Option("--remove", help="Forget the token.")] = False,
+) -> None:
+    """Make a token for an analyst: it is shown once, and only its hash is kept."""
+    from deniable.errors import InvalidArgument
+    from deniable.service.access import new_token
+    from deniable.service.store import open_store
+
+    opened = open_store(store)
+    if name is None:
+        for known in sorted(opened.tokens()):
+            typer.echo(known)
+    elif not remove:
+        typer.echo(new_token(opened, name))
+    elif not opened.remove_token(name):
+        raise InvalidArgument("name", name, f"one of {', '.join(sorted(opened.tokens()))}")

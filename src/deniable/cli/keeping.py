@@ -1,0 +1,71 @@
+"""Looking after a store: `deniable verify-store`, `backup`, `purge`, `export` and `import`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from deniable.cli.collecting import StoreAt
+
+
+def verify_store(store: StoreAt) -> None:
+    """Recount all reports, and compare with the tallies; exit code 1 if they differ."""
+    from deniable.service.store import open_store
+
+    opened = open_store(store)
+    found = opened.verify()
+    for one in found:
+        place = f"{one.question}, round {one.round}"
+        typer.echo(f"{place}: the tally has {one.kept:,} reports, a recount {one.recounted:,}")
+    if found:
+        raise typer.Exit(1)
+    for (question, round_), (_, n) in sorted(opened.counts().items()):
+        typer.echo(f"{question}, round {round_}: {n:,} reports, the tally is their sum")
+
+
+def backup(
+    store: StoreAt, target: Annotated[Path, typer.Argument(help="A file that is not there yet.")]
+) -> None:
+    """Copy a store while it is in use."""
+    from deniable.service.store import open_store
+
+    open_store(store).backup(str(target))
+    typer.echo(f"{target}: {target.stat().st_size:,} bytes")
+
+
+def purge(
+    store: StoreAt,
+    before: Annotated[str, typer.Option(help="A day, such as 2026-01-31; that day stays.")],
+) -> None:
+    """Forget the reports that came before a day; tallies and ids stay."""
+    from deniable.service.store import open_store
+    from deniable.service.store.base import require_date
+
+    number = open_store(store).purge(require_date(before))
+    typer.echo(f"{number:,} submissions and batches were forgotten; what they counted for stays")
+
+
+def export(
+    store: StoreAt, folder: Annotated[Path, typer.Argument(help="Empty, or a new one.")]
+) -> None:
+    """Write all reports as Parquet files, one for each question and round."""
+    from deniable.service.exchange import export as write
+    from deniable.service.store import open_store
+
+    for path, number in write(open_store(store), folder).items():
+        typer.echo(f"{path}: {number:,} reports")
+
+
+def import_(
+    store: StoreAt,
+    folder: Annotated[Path, typer.Argument(help="What `deniable export` wrote.")],
+) -> None:
+    """Count the reports of an export; a second time nothing is counted."""
+    from deniable.collection.survey import read_survey
+    from deniable.service.exchange import MANIFEST, import_folder
+    from deniable.service.store import open_store
+
+    number = import_folder(open_store(store, read_survey(folder / MANIFEST)), folder)
+    typer.echo(f"{number:,} reports were counted")

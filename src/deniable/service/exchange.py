@@ -1,0 +1,107 @@
+"""Reports out of a store and into another: Parquet files that every engine reads.
+
+A folder holds the manifest and, for each question and round, a file that `deniable estimate` and
+`Reports.from_parquet` read. In a collection that is split, row i of all files of a round belongs to
+one submission; nothing says whose.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from deniable.collection.batches import write_batch
+from deniable.collection.manifest import Collection
+from deniable.errors import CorruptData, InvalidArgument, MismatchError
+from deniable.reports import Reports
+from deniable.service.intake import Intake
+from deniable.service.store import Outcome, Store
+
+MANIFEST = "manifest.json"
+#: Reports in one batch of an import.
+ROWS = 500_000
+
+
+def export(store: Store, folder: Path) -> dict[Path, int]:
+    """Write all reports that are still there; says how many each file has."""
+    import pyarrow.parquet as parquet
+
+    if folder.exists() and any(folder.iterdir()):
+        raise InvalidArgument("folder", str(folder), "empty, or a new one")
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / MANIFEST).write_bytes(store.collection.manifest)
+    files: dict[Path, Any] = {}
+    written: dict[Path, int] = {}
+    try:
+        for name, round_, column in store.columns():
+            path = folder / f"{name}.round-{round_}.parquet"
+            table = Reports(store.collection.question(name).mechanism, column).to_arrow()
+            if path not in files:
+                files[path] = parquet.ParquetWriter(path, table.schema)
+            files[path].write_table(table)
+            written[path] = written.get(path, 0) + len(column)
+    finally:
+        for file in files.values():
+            file.close()
+    return written
+
+
+def import_folder(store: Store, folder: Path) -> int:
+    """Count what an export holds; a second time nothing. Returns how many reports were counted."""
+    collection = store.collection
+    _check_manifest(collection, folder)
+    intake, counted = Intake(collection), 0
+    for round_ in range(1, collection.rounds + 1):
+        for number, columns in enumerate(_pieces(collection, folder, round_)):
+            sizes = [len(column) for column in columns.values()]
+            places = None
+            if collection.divide == "sampled":
+                places = np.repeat(np.arange(len(sizes)), sizes)
+            elif len(set(sizes)) != 1:
+                raise CorruptData(f"the files of round {round_} have different numbers of rows")
+            name = _name(collection, round_, number, columns)
+            body = write_batch(collection, columns, places, round_, name).body
+            outcome = store.add_batch(*_checked(intake, body))
+            counted += sum(sizes) if outcome is Outcome.counted else 0
+    return counted
+
+
+def _checked(intake: Intake, body: bytes) -> tuple[bytes, bytes, Any]:
+    name, counts = intake.batch(body)
+    return name, body, counts
+
+
+def _check_manifest(collection: Collection, folder: Path) -> None:
+    try:
+        manifest = (folder / MANIFEST).read_bytes()
+    except OSError as error:
+        raise InvalidArgument("folder", str(folder), f"one with {MANIFEST} ({error})") from error
+    if hashlib.sha256(manifest).hexdigest() != collection.digest:
+        raise MismatchError(f"{folder} is the export of another collection")
+
+
+def _pieces(collection: Collection, folder: Path, round_: int) -> Iterator[dict[str, NDArray[Any]]]:
+    """The columns of a round, some rows at a time."""
+    columns = {}
+    for question in collection.questions:
+        path = folder / f"{question.name}.round-{round_}.parquet"
+        empty = np.empty(0, dtype=question.mechanism.dtype)
+        found = Reports.from_parquet(path, question.mechanism).data if path.exists() else empty
+        columns[question.name] = found
+    for start in range(0, max(map(len, columns.values())), ROWS):
+        yield {name: column[start : start + ROWS] for name, column in columns.items()}
+
+
+def _name(
+    collection: Collection, round_: int, number: int, columns: dict[str, NDArray[Any]]
+) -> str:
+    """An id that follows from the contents, so that the same import is counted once."""
+    digest = hashlib.sha256(f"{collection.digest} {round_} {number}".encode())
+    for column in columns.values():
+        digest.update(np.ascontiguousarray(column).tobytes())
+    return digest.hexdigest()[:32]

@@ -1,0 +1,92 @@
+"""A survey in plain words: what leaves a device, what it costs, and what error to expect."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from deniable.collection.manifest import Collection
+from deniable.collection.questions import Question
+from deniable.estimation.intervals import two_sided_z
+
+#: Errors are told for an answer that this share of the respondents gives.
+SHARE = 0.1
+CONFIDENCE = 0.95
+
+
+def sentences(collection: Collection) -> list[str]:
+    """What a respondent and an ethics board want to know."""
+    size = sum(question.mechanism.dtype.itemsize for question in collection.questions)
+    odds = math.exp(collection.spent)
+    found = [
+        _division(collection),
+        f"One person spends epsilon = {_short(collection.spent)} at most, in all. Whoever sees "
+        "everything that a device sends and held two sets of answers for equally likely, holds "
+        f"none of them for more likely than {100 * odds / (1 + odds):.1f} % afterwards.",
+        f"What leaves the device: {'at most ' if collection.divide == 'sampled' else ''}{size} "
+        "bytes of randomised answers, a random number that is new every time, the number of the "
+        f"round, and the name of this collection ({collection.digest[:12]}...). No clock, no "
+        "address, nothing about the device.",
+    ]
+    return found + ([_rounds(collection)] if collection.rounds > 1 else [])
+
+
+def _division(collection: Collection) -> str:
+    number = len(collection.questions)
+    if number == 1:
+        return "There is one question."
+    if collection.divide == "sampled":
+        return f"Everybody answers one of {number} questions, which their device draws."
+    return f"Everybody answers all of {number} questions."
+
+
+def _rounds(collection: Collection) -> str:
+    kept = [question.name for question in collection.questions if collection.remembered(question)]
+    told = f"The same people are asked {collection.rounds} times. "
+    if kept:
+        told += (
+            f"Devices remember what they drew for {', '.join(kept)}: up to {collection.changes} "
+            "changes of an answer are reported, and later ones are not. When an answer changed is "
+            "not protected. "
+        )
+    if len(kept) < len(collection.questions):
+        told += "The other questions are answered afresh each time, with a part of the budget."
+    return told.strip()
+
+
+def expectations(collection: Collection, respondents: int) -> list[dict[str, Any]]:
+    """A row a question: how it is asked, what it costs, and the error to expect in one round."""
+    asked = respondents
+    if collection.divide == "sampled":
+        asked = max(1, respondents // len(collection.questions))
+    return [
+        {
+            "question": question.name,
+            "kind": question.kind,
+            "values": "any" if question.kind == "text" else question.mechanism.domain.size,
+            "mechanism": type(question.mechanism).__name__,
+            "epsilon": collection.spent_on(question),
+            "bytes": question.mechanism.dtype.itemsize,
+            "reports": asked,
+            "error": half_width(question, asked),
+        }
+        for question in collection.questions
+    ]
+
+
+def half_width(question: Question, n: int) -> float:
+    """Half of the 95 % interval of an answer that one of ten gives."""
+    mechanism = question.mechanism
+    if question.kind == "text":
+        mechanism = mechanism.among(["one", "another"])
+        rest = [SHARE] + [0.0] * (mechanism.domain.size - 1)
+        variance = float(mechanism.variance(n, rest)[0])
+    else:
+        variance = float(np.max(mechanism.variance(n, SHARE)))
+    return two_sided_z(CONFIDENCE) * math.sqrt(variance)
+
+
+def _short(epsilon: float) -> str:
+    return f"{epsilon:.6g}"
