@@ -29,6 +29,8 @@ ANY_TEXT_AGAIN = ("rappor",)
 MOST_BITS = 4096
 #: Variances that differ by less count as equal; the shortest report wins.
 EQUAL = 1.02
+#: How near a budget that has to be searched for comes to the whole.
+SHARPNESS = 1e-6
 
 
 @dataclass(frozen=True)
@@ -47,17 +49,33 @@ class Terms:
         """The mechanism of this name with all of the budget."""
         family: Any = find(name)
         again = self.rounds > 1 and issubclass(family, Memoised)
-        parts = self.changes + 1 if again else self.rounds
-        budget = float_below(Fraction(self.epsilon) / parts)
+        budget = float_below(Fraction(self.epsilon) / (self.changes + 1 if again else self.rounds))
+        if self.epsilon_1 is not None and not issubclass(family, Longitudinal):
+            raise InvalidArgument("epsilon_1", self.epsilon_1, f"left out for {name}")
+        if again and not issubclass(family, Longitudinal):
+            return self._of_permanent(family, budget)
+        return self._of(family, budget)
+
+    def _of(self, family: Any, epsilon: float) -> Mechanism:
+        """A member of the family with this first budget."""
         extra: dict[str, Any] = dict(self.design)
         if issubclass(family, Longitudinal):
             extra["epsilon_1"] = self.epsilon_1
-        elif self.epsilon_1 is not None:
-            raise InvalidArgument("epsilon_1", self.epsilon_1, f"left out for {name}")
         if issubclass(family, CohortMechanism) and isinstance(self.domain, Text):
-            extra = {**family.suggest(budget, self.respondents), **extra}
-        built: Mechanism = family(self.domain, budget, **extra)
+            extra = {**family.suggest(epsilon, self.respondents), **extra}
+        built: Mechanism = family(self.domain, epsilon, **extra)
         return built
+
+    def _of_permanent(self, family: Any, budget: float) -> Mechanism:
+        """The member whose permanent step costs this much, where epsilon is that of one report."""
+        if _permanent(whole := self._of(family, budget)) <= budget:
+            return whole
+        low, high = 0.0, budget
+        while high - low > SHARPNESS * budget:
+            middle = (low + high) / 2
+            fits = _permanent(self._of(family, middle)) <= budget
+            low, high = (middle, high) if fits else (low, middle)
+        return self._of(family, low)
 
     def choose(self) -> Mechanism:
         """The best by variance; of those that are nearly as good, the one with short reports."""
@@ -87,3 +105,9 @@ class Terms:
             built = self.build(name)
             if built.bits_per_report <= MOST_BITS:
                 yield built
+
+
+def _permanent(m: Any) -> float:
+    """What all reports of one answer cost."""
+    cost: float = m.epsilon_inf
+    return cost
