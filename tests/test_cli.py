@@ -31,7 +31,19 @@ def run(*arguments, code=0, env=None, **options):
 def test_version_and_help():
     assert run("--version").stdout.strip() == f"deniable {deniable.__version__}"
     text = run("--help").stdout
-    for command in ("demo", "simulate", "estimate", "methods", "mechanisms", "bench"):
+    for command in (
+        "demo",
+        "init",
+        "check",
+        "serve",
+        "verify-store",
+        "import",
+        "simulate",
+        "estimate",
+        "methods",
+        "mechanisms",
+        "bench",
+    ):
         assert command in text
 
 
@@ -72,14 +84,14 @@ def test_simulate_is_reproducible_and_draws(tmp_path):
 
 
 def test_demo_shows_tables_and_saves_charts(tmp_path):
-    text = run("demo", "-n", "3000", "--charts", str(tmp_path / "charts")).stdout
+    text = run("demo", "-n", "600", "--charts", str(tmp_path / "charts")).stdout
     assert "95 % interval" in text
     assert "truth" in text
     files = sorted(path.name for path in (tmp_path / "charts").iterdir())
-    assert files == ["question-1.html", "question-1.png", "question-2.html", "question-2.png"]
+    assert files == [f"question-{i}.{end}" for i in (1, 2, 3) for end in ("html", "png")]
     page = (tmp_path / "charts" / "question-1.html").read_text()
     assert 'src="http' not in page, "the chart must work offline"
-    rows = json.loads(run("demo", "-n", "500", "-f", "json", cwd=tmp_path).stdout)
+    rows = json.loads(run("demo", "-n", "100", "-f", "json", cwd=tmp_path).stdout)
     assert {"question", "value", "frequency", "low", "high", "truth"} <= set(rows[0])
 
 

@@ -1,0 +1,162 @@
+"""The commands of a collection, as people type them."""
+
+import json
+import subprocess
+import sys
+from datetime import date, timedelta
+
+import pytest
+
+import deniable as dn
+from deniable.collection.batches import read_batch
+from deniable.collection.survey import read_survey
+from deniable.service.intake import Intake
+from deniable.service.store import open_store
+
+ANSWERS = {"smoking": "daily", "sick": True, "sleep": 6.5, "medicine": "aspirin"}
+
+
+def run(*arguments, code=0, text=None, cwd=None):
+    done = subprocess.run(
+        [sys.executable, "-m", "deniable", *map(str, arguments)],
+        capture_output=True, text=True, input=text, cwd=cwd, timeout=60, check=False,
+    )  # fmt: skip
+    assert done.returncode == code, done.stderr
+    return done
+
+
+@pytest.fixture(scope="module")
+def survey(tmp_path_factory):
+    path = tmp_path_factory.mktemp("survey") / "survey.toml"
+    run("init", path, "--example")
+    return path
+
+
+@pytest.fixture
+def store(survey, tmp_path):
+    """A store with 20 single submissions and a batch of 30."""
+    client = dn.Client(survey)
+    path = tmp_path / "survey.db"
+    opened = open_store(str(path), client.collection)
+    intake = Intake(client.collection)
+    opened.add([intake.single(client.prepare(ANSWERS).to_json()) for _ in range(20)])
+    import pyarrow as pa
+
+    (batch,) = client.privatize_table(pa.table({name: [a] * 30 for name, a in ANSWERS.items()}))
+    name, counts = intake.batch(batch.body)
+    opened.add_batch(name, batch.body, counts)
+    opened.close()
+    return path
+
+
+def counts(path):
+    opened = open_store(str(path))
+    found = {place: n for place, (_, n) in opened.counts().items()}
+    opened.close()
+    return found
+
+
+def test_check_explains_and_publishes(survey, tmp_path):
+    manifest = tmp_path / "manifest.json"
+    text = run("check", survey, "-n", "20000", "--manifest", manifest).stdout
+    assert "One person spends epsilon = 4 at most" in text
+    assert "98.2 %" in text
+    rows = json.loads(run("check", manifest, "-f", "json").stdout)
+    assert [row["question"] for row in rows] == list(ANSWERS)
+    assert read_survey(manifest).digest == read_survey(survey).digest
+
+
+def test_init_asks(tmp_path):
+    answers = [
+        "Commuting", "zero", "2", "5000",
+        "How do you travel to work?", "choose", "choice", "car, train, other", "y",
+        "How many minutes does it take?", "number", "30, 15", "15, 30", "y",
+        "Ever without a ticket?", "yes/no", "n",
+        "n", "3", "1",
+    ]  # fmt: skip
+    text = run("init", text="\n".join(answers) + "\n", cwd=tmp_path)
+    assert "deniable check survey.toml" in text.stdout
+    for refused in ("could not convert", "'kind' must be one of", "ascending"):
+        assert refused in text.stderr
+    found = read_survey(tmp_path / "survey.toml")
+    assert [q.name for q in found.questions] == ["work", "take", "ticket"]
+    assert (found.rounds, found.changes, found.epsilon) == (3, 1, 2.0)
+    assert "does not exist yet" in run("init", code=2, cwd=tmp_path).stderr
+
+
+def test_tokens_are_made_listed_and_removed(store):
+    token = run("token", store, "ann").stdout.strip()
+    assert len(token) >= 40
+    assert token.encode() not in store.read_bytes()
+    assert run("token", store).stdout.split() == ["ann"]
+    assert "there is a token of this name" in run("token", store, "ann", code=2).stderr
+    run("token", store, "ann", "--remove")
+    assert "one of" in run("token", store, "ann", "--remove", code=2).stderr
+
+
+def test_verify_store_recounts(store):
+    assert "smoking, round 1: 50 reports" in run("verify-store", store).stdout
+    opened = open_store(str(store))
+    with opened._transaction() as connection:
+        connection.execute("UPDATE tallies SET n = 51 WHERE question = 'sick'")
+    opened.close()
+    text = run("verify-store", store, code=1).stdout
+    assert "sick, round 1: the tally has 51 reports, a recount 50" in text
+
+
+def test_export_and_import(store, survey, tmp_path):
+    folder = tmp_path / "out"
+    assert "smoking.round-1.parquet: 50 reports" in run("export", store, folder).stdout
+    assert "empty" in run("export", store, folder, code=2).stderr
+    rows = json.loads(run("estimate", folder / "smoking.round-1.parquet", "-f", "json").stdout)
+    assert rows["n"] == 50
+    copy = tmp_path / "copy.db"
+    assert "200 reports were counted" in run("import", copy, folder).stdout
+    assert "0 reports were counted" in run("import", copy, folder).stdout
+    assert counts(copy) == counts(store)
+    run("verify-store", copy)
+    other = tmp_path / "other.toml"
+    other.write_text(survey.read_text().replace("Health", "Wealth"))
+    elsewhere = tmp_path / "elsewhere.db"
+    open_store(str(elsewhere), read_survey(other)).close()
+    assert "a store of its own" in run("import", elsewhere, folder, code=2).stderr
+
+
+def test_purge_keeps_what_was_counted(store):
+    before = counts(store)
+    day = (date.today() + timedelta(days=2)).isoformat()
+    assert "'before' must be a day" in run("purge", store, "--before", "soon", code=2).stderr
+    assert "0 submissions" in run("purge", store, "--before", "2020-01-01").stdout
+    assert "21 submissions" in run("purge", store, "--before", day).stdout
+    assert counts(store) == before
+    run("verify-store", store)
+    opened = open_store(str(store))
+    assert list(opened.columns()) == []
+
+
+def test_backup_is_a_store(store, tmp_path):
+    copy = tmp_path / "copy.db"
+    run("backup", store, copy)
+    assert counts(copy) == counts(store)
+    assert "does not exist yet" in run("backup", store, copy, code=2).stderr
+
+
+def test_serve_refuses(survey, tmp_path):
+    assert "--behind-proxy" in run("serve", survey, "--host", "0.0.0.0", code=2).stderr
+    assert "can be read" in run("serve", tmp_path / "none.toml", code=2).stderr
+    changed = tmp_path / "changed.toml"
+    changed.write_text(survey.read_text().replace("4.0", "3.0"))
+    other = tmp_path / "survey.db"
+    open_store(str(other), read_survey(survey)).close()
+    assert "a store of its own" in run("serve", changed, "--store", other, code=2).stderr
+    other.write_bytes(b"no database, certainly not" * 100)
+    assert "damaged, or no store" in run("serve", changed, "--store", other, code=2).stderr
+    assert "a file that exists" in run("verify-store", tmp_path / "none.db", code=2).stderr
+
+
+def test_a_batch_is_read_back_as_it_was(store):
+    opened = open_store(str(store))
+    (body,) = opened.batches()
+    about, columns = read_batch(opened.collection, body)
+    assert about["deniable.round"] == "1"
+    assert {name: len(column) for name, column in columns.items()} == dict.fromkeys(ANSWERS, 30)
