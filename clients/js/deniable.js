@@ -1,0 +1,657 @@
+// The device's side of deniable: an answer goes in, only its randomised report comes out.
+// docs/formats.md and docs/wire-format.md specify every byte. All arithmetic is in integers.
+
+export class DeniableError extends Error {
+  constructor(type, message) {
+    super(message);
+    this.name = 'DeniableError';
+    this.type = type;
+  }
+}
+
+const refuse = (type, message) => {
+  throw new DeniableError(type, message);
+};
+
+// ---- coins
+
+const W = 1n << 64n; // a threshold T stands for the probability T / 2^64
+const uint64 = (x) => BigInt.asUintN(64, x);
+const scale = (word, size) => Number((word * BigInt(size)) >> 64n);
+
+/** Reads one 64-bit word a draw; without bytes it only counts the words. */
+class Coins {
+  used = 0;
+
+  constructor(bytes) {
+    this.view = bytes && new DataView(bytes.buffer, bytes.byteOffset, bytes.length);
+  }
+
+  word() {
+    const at = 8 * this.used++;
+    if (!this.view) return 0n;
+    if (at + 8 > this.view.byteLength) refuse('coins', 'the coins ran out');
+    return this.view.getBigUint64(at, true);
+  }
+
+  below(threshold) {
+    return this.word() < threshold;
+  }
+
+  choice(size) {
+    return scale(this.word(), size);
+  }
+}
+
+function drawn(bytes, draw) {
+  const coins = new Coins(bytes);
+  const result = draw(coins);
+  return 8 * coins.used === bytes.length ? result : refuse('coins', 'some coins were not used');
+}
+
+function secureBytes(count) {
+  const bytes = new Uint8Array(count);
+  // One call fills at most 65536 bytes.
+  for (let at = 0; at < count; at += 65536) crypto.getRandomValues(bytes.subarray(at, at + 65536));
+  return bytes;
+}
+
+// ---- bytes
+
+const utf8 = (text) => new TextEncoder().encode(text);
+const sha256 = async (bytes) => new Uint8Array(await crypto.subtle.digest('SHA-256', bytes));
+const hex = (bytes) => Array.from(bytes, (byte) => byte.toString(16).padStart(2, '0')).join('');
+const join = (...parts) => Uint8Array.from(parts.flatMap((part) => [...part]));
+const range = (size) => Array.from({ length: size }, (_, i) => i);
+
+/** An integer of 0..size-1 in 1, 2 or 4 bytes. */
+const little = (x, size) =>
+  Uint8Array.from(range(size <= 256 ? 1 : size <= 65536 ? 2 : 4), (i) => Math.floor(x / 256 ** i));
+
+/** A set of values of 0..size-1: value v is bit v mod 8 of byte v div 8. */
+function pack(size, values) {
+  const least = Math.ceil(size / 8);
+  const bytes = new Uint8Array(least > 4 ? 8 * Math.ceil(least / 8) : least === 3 ? 4 : least);
+  for (const v of values) bytes[v >> 3] |= 1 << (v & 7);
+  return bytes;
+}
+
+// ---- public hashing: nothing here is secret
+
+/** SplitMix64. */
+function mix(x) {
+  x = uint64(x + 0x9e3779b97f4a7c15n);
+  x = uint64((x ^ (x >> 30n)) * 0xbf58476d1ce4e5b9n);
+  x = uint64((x ^ (x >> 27n)) * 0x94d049bb133111ebn);
+  return x ^ (x >> 31n);
+}
+
+/** The place of a value when 0..size-1 are sorted by mix(start + v). */
+function rank(value, size, start) {
+  const own = mix(start + BigInt(value));
+  let place = 0;
+  for (let v = 0n; v < size; v++) if (mix(start + v) < own) place++;
+  return place;
+}
+
+const dealt = (value, size, seed) => (seed < 0 ? value : rank(value, size, BigInt(seed) << 32n));
+
+/** The place of a value under the public permutation of this key. */
+function permute(value, size, key) {
+  if (size <= 64) return rank(value, size, key);
+  const bits = size.toString(2).length;
+  let x = BigInt(value);
+  do {
+    for (let round = 0n; round < 6n; round++) {
+      const word = mix(key + round);
+      x = BigInt.asUintN(bits, x * (word | 1n) + (word >> 32n));
+      x ^= x >> BigInt((bits + 1) >> 1);
+    }
+  } while (x >= size);
+  return Number(x);
+}
+
+/** What stands for a text where it is hashed. */
+async function textCode(text) {
+  return new Coins(await sha256(utf8(text))).word();
+}
+
+/** The cells of a value in a cohort. */
+function cells({ k, seed, hashes = 1, width, permuted, codes }, value, cohort) {
+  const first = mix(BigInt(seed)) + BigInt(cohort * hashes);
+  return range(hashes).map((i) => {
+    const key = mix(first + BigInt(i));
+    if (permuted) return permute(value, k, key) % width;
+    return scale(mix((k ? codes?.[value] ?? mix(BigInt(value)) : value) ^ key), width);
+  });
+}
+
+// ---- draws that mechanisms share
+
+function keepOrDraw(value, size, keep, coins) {
+  const other = coins.choice(size);
+  return coins.below(keep) ? value : other;
+}
+
+/** The values that come out as 1; `ones` is a value or a list of them. */
+function unary(size, ones, one, zero, coins) {
+  const set = new Set([ones].flat());
+  return range(size).filter((v) => coins.below(set.has(v) ? one : zero));
+}
+
+/** The same where each bit is kept or flipped. */
+const flip = (values, ones, keep, coins) =>
+  values.filter((v) => coins.below(keep) === ones.includes(v));
+
+const parity = (x) => x.toString(2).replaceAll('0', '').length % 2;
+
+/** A random row of the Hadamard matrix, and its sign in a column. */
+function sign(column, rows, keep, coins) {
+  const j = coins.choice(rows);
+  const bit = parity(j & column);
+  return little(2 * j + (coins.below(keep) ? bit : 1 - bit), 2 * rows);
+}
+
+const rowsFor = (k) => 2 ** (k - 1).toString(2).length;
+
+/** The first `count` of 0..size-1 after a shuffle. */
+function sample(size, count, coins) {
+  const values = range(size);
+  for (let i = 0; i < count; i++) {
+    const j = i + coins.choice(size - i);
+    [values[i], values[j]] = [values[j], values[i]];
+  }
+  return values.slice(0, count);
+}
+
+/** The weights of bytes of discrete Laplace noise, out of 2^64. */
+function laplace({ decay: a, steps, reach }) {
+  const exact = (y) =>
+    (a ** BigInt(y) * (y === steps + reach ? W : W - a)) / (W ** BigInt(y - 1) * (W + a));
+  const power = BigInt(steps);
+  const weights = range(steps + 2 * reach + 1).map((byte) => {
+    const y = byte - reach;
+    if (Math.abs(2 * y - steps) < 2) return 0n;
+    return y > 0 ? exact(y) : (exact(steps - y) * W ** power) / a ** power;
+  });
+  // The middle takes what is left: one weight, or two in the ratio 1 / a.
+  const left = weights.reduce((rest, weight) => rest - weight, W);
+  const far = steps % 2 ? (left * a + W + a - 1n) / (W + a) : 0n;
+  weights[reach + ((steps + 1) >> 1)] = far;
+  weights[reach + (steps >> 1)] = left - far;
+  return weights;
+}
+
+// ---- mechanisms, in steps: `begin` before there is an answer, the `key` of a value, `memoise` for
+// the key, `instant` for the report. Devices that remember do all but the last only once.
+
+const INDEX = {
+  instant: ({ k, keep }, begun, kept, coins) => little(keepOrDraw(kept, k, keep, coins), k),
+};
+
+const BITS = {
+  instant: ({ k, one, zero }, begun, kept, coins) => pack(k, unary(k, kept, one, zero, coins)),
+};
+
+const CHAINED_BITS = {
+  ...BITS,
+  memoise: (p, begun, key, coins) =>
+    unary(p.k, key, p.permanent_one, p.permanent_zero, coins),
+};
+
+const HASHING = {
+  begin: ({ modulus }, coins) => range(3).map(() => coins.choice(modulus)),
+  key({ g, modulus }, begun, value) {
+    const [a, b, c, v, p] = [...begun, value, modulus].map(BigInt);
+    return Number(((((a * v + b) * v + c) % p) * BigInt(g)) / p);
+  },
+  instant: ({ g, keep }, begun, kept, coins) =>
+    join(...begun.map((x) => little(x, 2 ** 32)), little(keepOrDraw(kept, g, keep, coins), g)),
+};
+
+const CHAINED_HASHING = {
+  ...HASHING,
+  memoise: (p, begun, key, coins) => keepOrDraw(key, p.g, p.permanent_keep, coins),
+};
+
+const COHORTS = (inner) => ({
+  begin: ({ cohorts }, coins) => coins.choice(cohorts),
+  memoise: (p, begun, key) => cells(p, key, begun),
+  instant: (p, begun, kept, coins) =>
+    join(little(begun, p.cohorts), inner({ ...p, k: p.width }, kept, coins)),
+});
+
+const COHORT_BITS = COHORTS((p, kept, coins) => BITS.instant(p, 0, kept, coins));
+
+const ASKED = {
+  begin: ({ k, w }, coins) => sample(k, w, coins).sort((x, y) => x - y),
+  key: ({ k }, begun, value) => (begun.includes(value) ? value : k),
+  memoise: ({ keep }, begun, key, coins) => flip(begun, [key], keep, coins),
+  instant: ({ k }, begun, kept) => join(pack(k, begun), pack(k, kept)),
+};
+
+const BIT = {
+  instant: ({ keep }, begun, kept, coins) => little(coins.below(keep) ? kept : 1 - kept, 2),
+};
+
+const SUBSET = {
+  instant({ k, omega, keep }, begun, kept, coins) {
+    const values = sample(k - 1, omega, coins).map((i) => (i < kept ? i : i + 1));
+    if (coins.below(keep)) values[omega - 1] = kept;
+    return pack(k, values);
+  },
+};
+
+const HADAMARD = {
+  instant({ k, block, seed, keep }, begun, kept, coins) {
+    const blocks = Math.ceil(k / (block - 1));
+    const place = dealt(kept, k, seed);
+    const row = (place % (block - 1)) + 1;
+    const i = coins.choice(block);
+    const anywhere = coins.choice(blocks) * block + i;
+    // Flipping the lowest bit of the row puts the parity right.
+    const right = i ^ (parity(i & row) * (row & -row));
+    const own = Math.floor(place / (block - 1)) * block + right;
+    return little(coins.below(keep) ? own : anywhere, blocks * block);
+  },
+};
+
+const HISTOGRAM = {
+  instant(p, begun, kept, coins) {
+    let sum = 0n;
+    const edges = (p.edges ??= laplace(p).slice(0, -1).map((weight) => (sum += weight)));
+    const bytes = Uint8Array.from(range(p.k), () => {
+      const word = coins.word();
+      return edges.filter((edge) => edge <= word).length;
+    });
+    bytes[kept] = 2 * p.reach + p.steps - bytes[kept];
+    return bytes;
+  },
+};
+
+// name: design, thresholds, steps
+const MECHANISMS = {
+  brr: ['', 'keep', BIT],
+  grr: ['', 'keep', INDEX],
+  sue: ['', 'one zero', BITS],
+  oue: ['', 'one zero', BITS],
+  ue: ['', 'one zero', BITS],
+  the: ['theta', 'one zero', BITS],
+  ss: ['omega', 'keep', SUBSET],
+  blh: ['g modulus', 'keep', HASHING],
+  olh: ['g modulus', 'keep', HASHING],
+  hr: ['block seed', 'keep', HADAMARD],
+  hrr: ['', 'keep', {
+    instant: ({ k, keep }, begun, kept, coins) => sign(kept, rowsFor(k), keep, coins),
+  }],
+  shist: ['b seed', 'keep', {
+    instant: ({ b, seed, keep }, begun, kept, coins) => sign(dealt(kept, b, seed), b, keep, coins),
+  }],
+  she: ['steps reach', 'decay', HISTOGRAM],
+  cms: ['cohorts width seed', 'one zero', COHORT_BITS],
+  hcms: ['cohorts width seed', 'keep', COHORTS(({ k, keep }, [cell], coins) =>
+    sign(cell, rowsFor(k), keep, coins))],
+  orr: ['cohorts width seed permuted', 'keep', COHORTS((p, [cell], coins) =>
+    INDEX.instant(p, 0, cell, coins))],
+  orappor: ['cohorts width hashes seed permuted', 'one zero', COHORT_BITS],
+  rappor: ['cohorts width hashes seed', 'permanent one zero', {
+    ...COHORT_BITS,
+    memoise: (p, begun, key, coins) =>
+      flip(range(p.width), cells(p, key, begun), p.permanent, coins),
+  }],
+  basicrappor: ['', 'permanent one zero', {
+    ...BITS,
+    memoise: ({ k, permanent }, begun, key, coins) => flip(range(k), [key], permanent, coins),
+  }],
+  lgrr: ['', 'permanent_keep keep', {
+    ...INDEX,
+    memoise: (p, begun, key, coins) => keepOrDraw(key, p.k, p.permanent_keep, coins),
+  }],
+  lsue: ['', 'permanent_one permanent_zero one zero', CHAINED_BITS],
+  loue: ['', 'permanent_one permanent_zero one zero', CHAINED_BITS],
+  lsoue: ['', 'permanent_one permanent_zero one zero', CHAINED_BITS],
+  losue: ['', 'permanent_one permanent_zero one zero', CHAINED_BITS],
+  lblh: ['g modulus', 'permanent_keep keep', CHAINED_HASHING],
+  lolh: ['g modulus', 'permanent_keep keep', CHAINED_HASHING],
+  dbitflip: ['w', 'keep', ASKED],
+  dbitflippm: ['w', 'keep', ASKED],
+};
+
+// ---- what is published is not trusted
+
+const isInt = (x, low, high) => Number.isInteger(x) && low <= x && x <= high;
+const isText = (x) => typeof x === 'string' && !/\p{Cs}/u.test(x); // no lone surrogates
+const isLabel = (x) => isText(x) || typeof x === 'boolean' || Number.isSafeInteger(x);
+const isListOf = (test) => (x) => Array.isArray(x) && x.every(test);
+const isThreshold = (x) => isText(x) && /^[1-9]\d{0,19}$/.test(x) && BigInt(x) < W;
+const isEpsilon = (x) => Number.isFinite(x) && x > 0;
+const isOne = (x) => x === 1;
+const any = (x) => x !== null;
+const allOf = (names, test) => Object.fromEntries(names.map((name) => [name, test]));
+
+/** Refuses what has other keys than the rules, or a value that breaks one. */
+function check(where, object, rules) {
+  const found = object instanceof Object ? Object.keys(object) : [];
+  const wrong = [...Object.keys(rules), ...found].find(
+    (name) => !Object.hasOwn(rules, name) || !found.includes(name) || !rules[name](object[name], object));
+  if (wrong !== undefined) refuse('bad-manifest', `${where}: "${wrong}" is not understood`);
+}
+
+/** The integers of a spec under one roof; k is 0 if every text is a value. */
+function parameters(where, spec) {
+  const name = spec?.mechanism;
+  const [design, thresholds] = Object.hasOwn(MECHANISMS, name)
+    ? MECHANISMS[name].slice(0, 2).map((names) => names.match(/\w+/g) ?? [])
+    : refuse('bad-manifest', `${where}: the mechanism "${name}" is not known`);
+  const { text, labels, size } = spec.domain ?? {};
+  const k = text === true ? 0 : labels?.length ?? size;
+  check(where, spec, {
+    ...allOf(name[0] === 'l' ? ['epsilon_inf', 'epsilon_1'] : ['epsilon'], isEpsilon),
+    deniable: isOne,
+    mechanism: () => name !== 'brr' || k === 2,
+    domain: () => k ? isInt(k, 2, 2 ** 31 - 2) : design.includes('cohorts'),
+    ...allOf(['design', 'thresholds'], any),
+  });
+  check(where, spec.domain, {
+    ...(labels ? { labels: isListOf(isLabel) } : allOf([k ? 'size' : 'text'], any)),
+    ...('other' in spec.domain && { other: (x) => labels?.includes(x) }),
+  });
+  check(where, spec.design, allOf(design, (x) => isInt(x, -1, 2 ** 32)));
+  check(where, spec.thresholds, allOf(thresholds, isThreshold));
+  const numbers = thresholds.map((threshold) => [threshold, BigInt(spec.thresholds[threshold])]);
+  return { ...spec.design, ...Object.fromEntries(numbers), k };
+}
+
+/** A label as it is hashed. */
+const labelText = (label) => ({ true: 'True', false: 'False' })[label] ?? String(label);
+
+/** The mechanism of a spec: pure functions of values and bytes. */
+export async function mechanism(spec, where = 'spec') {
+  const p = parameters(where, spec);
+  const { labels } = spec.domain;
+  if (labels && p.cohorts) p.codes = await Promise.all(labels.map((x) => textCode(labelText(x))));
+  const [, thresholds, steps] = MECHANISMS[spec.mechanism];
+  const same = (_, begun, value) => value;
+  const { begin = () => 0, key = same, memoise = same, instant } = steps;
+  const plain = p.k ? Number : BigInt; // in a memo all keys are alike
+  // Zeros instead of coins tell how many words each step takes, for every value.
+  const zeros = new Coins();
+  const begun = begin(p, zeros);
+  const first = zeros.used;
+  const kept = memoise(p, begun, plain(0), zeros);
+  const second = zeros.used;
+  instant(p, begun, kept, zeros);
+  const m = {
+    words: [first, second - first, zeros.used - second],
+    coinWords: zeros.used,
+    twoSteps: /permanent/.test(thresholds) || spec.mechanism === 'dbitflippm',
+    begin: (bytes) => drawn(bytes, (coins) => begin(p, coins)),
+    key: (begun, value) => (p.k ? isInt(value, 0, p.k - 1) : typeof value === 'bigint')
+      ? BigInt(key(p, begun, value)) : refuse('bad-answer', 'this is not the index of a value'),
+    memoise: (begun, key, bytes) => drawn(bytes, (coins) => memoise(p, begun, plain(key), coins)),
+    instant: (begun, kept, bytes) => drawn(bytes, (coins) => instant(p, begun, kept, coins)),
+    report(value, bytes) {
+      const begun = m.begin(bytes.subarray(0, 8 * first));
+      const kept = m.memoise(begun, m.key(begun, value), bytes.subarray(8 * first, 8 * second));
+      return m.instant(begun, kept, bytes.subarray(8 * second));
+    },
+  };
+  return m;
+}
+
+/** The report of a value: the bytes of its row. */
+export const report = async (spec, value, bytes) => (await mechanism(spec)).report(value, bytes);
+
+const isAscending = (x) => x.every((edge, i) => Number.isFinite(edge) && !(edge <= x[i - 1]));
+const KINDS = {
+  choice: { mechanism: ({ domain }) => domain.labels },
+  'yes/no': { mechanism: ({ domain }) => String(domain.labels) === 'yes,no' },
+  number: {
+    edges: (x) => isListOf(any)(x) && isInt(x.length, 1, 1000) && isAscending(x),
+    mechanism: ({ domain }, { edges }) => domain.labels?.length === edges.length + 1,
+  },
+  text: { candidates: isListOf(isText), mechanism: ({ domain }) => domain.text },
+};
+
+async function checkQuestion(question) {
+  const where = `question "${question?.name}"`;
+  const made = await mechanism(question?.mechanism, where);
+  check(where, question, {
+    kind: (x) => Object.hasOwn(KINDS, x),
+    name: (x) => /^[a-z][a-z0-9_]{0,31}$/.test(x),
+    ask: isText,
+    ...KINDS[question.kind],
+  });
+  return [question.name, made];
+}
+
+/** The manifest, and the mechanism of each question. */
+async function understood(bytes) {
+  let manifest;
+  try {
+    manifest = JSON.parse(new TextDecoder('utf-8', { fatal: true }).decode(bytes));
+  } catch {
+    refuse('bad-manifest', 'this is not JSON');
+  }
+  check('manifest', manifest, {
+    deniable: isOne,
+    ...allOf(['title', 'about'], isText),
+    epsilon: isEpsilon,
+    rounds: (x) => isInt(x, 1, 65535),
+    changes: (x, { rounds }) => isInt(x, 0, rounds - 1),
+    divide: (x, { rounds }) => x === 'split' || (x === 'sampled' && rounds === 1),
+    questions: (x) => isListOf(any)(x) && isInt(x.length, 1, 256),
+  });
+  const pairs = await Promise.all(manifest.questions.map(checkQuestion));
+  const mechanisms = Object.fromEntries(pairs);
+  if (Object.keys(mechanisms).length < pairs.length) refuse('bad-manifest', 'a name is there twice');
+  return { manifest, mechanisms };
+}
+
+// ---- answers
+
+/** The index of an answer's value. No message repeats an answer: messages end up in logs. */
+async function encode({ name, kind, edges, mechanism: { domain } }, answers) {
+  const refuseIt = (allowed) => refuse('bad-answer', `the answer to "${name}" must be ${allowed}`);
+  const answer = Object.hasOwn(answers, name) ? answers[name] : refuseIt('given');
+  if (kind === 'text') return isText(answer) ? textCode(answer) : refuseIt('well-formed text');
+  if (kind === 'number') {
+    if (!Number.isFinite(answer)) refuseIt('a finite number');
+    return edges.filter((edge) => edge <= answer).length;
+  }
+  const { labels, other } = domain;
+  const said = kind === 'yes/no' ? { true: 'yes', false: 'no' }[answer] ?? answer : answer;
+  if (labels.includes(said)) return labels.indexOf(said);
+  if (other === undefined || !isLabel(answer)) refuseIt(`one of ${labels.map(labelText).join(', ')}`);
+  return labels.indexOf(other);
+}
+
+// ---- memos (docs/memo.md)
+
+/** Coins that are the same for ever. */
+async function recalled(secret, label, number, words) {
+  const { subtle } = crypto;
+  const bytes = Uint8Array.from(secret.match(/../g), (pair) => parseInt(pair, 16));
+  const hash = { name: 'HMAC', hash: 'SHA-256' };
+  const mac = await subtle.importKey('raw', bytes, hash, false, ['sign']);
+  const derived = await subtle.sign('HMAC', mac, utf8(`deniable memo ${label}`));
+  const key = await subtle.importKey('raw', derived, 'AES-CTR', false, ['encrypt']);
+  const counter = new Uint8Array(16);
+  new DataView(counter.buffer).setBigUint64(0, number);
+  const cipher = { name: 'AES-CTR', counter, length: 64 };
+  return new Uint8Array(await subtle.encrypt(cipher, key, new Uint8Array(8 * words)));
+}
+
+const turns = {};
+
+/** One after the other: in all tabs where there are locks, else on this page. */
+function alone(name, work) {
+  const { locks } = globalThis.navigator ?? {};
+  if (locks) return locks.request(name, work);
+  return (turns[name] = Promise.resolve(turns[name]).then(work, work));
+}
+
+/** A memo with the key of the value on record. */
+async function recorded({ memo, random, manifest }, place, m, value) {
+  const storage = memo ?? globalThis.localStorage;
+  const most = manifest.changes + 1;
+  const fresh = () => ({ secret: hex(random(32)), keys: [] });
+  const { secret, keys } = JSON.parse(await storage.getItem(place)) ?? fresh();
+  const used = keys.map(BigInt);
+  if (!/^[0-9a-f]{64}$/.test(secret) || used.length > most) throw Error('it is damaged');
+  const begun = m.begin(await recalled(secret, 'begin', 0n, m.words[0]));
+  const key = m.key(begun, value);
+  const fits = used.includes(key) || used.length < most;
+  if (fits && !used.includes(key)) {
+    used.push(key);
+    used.sort((x, y) => (x < y ? -1 : 1));
+    const record = JSON.stringify({ secret, keys: used.map(String), most });
+    await storage.setItem(place, record);
+    if ((await storage.getItem(place)) !== record) throw Error('it was not kept');
+  }
+  return { secret, used, begun, key, fits };
+}
+
+async function remember(collection, name, m, value) {
+  const place = `deniable:${collection.digest}:${name}`;
+  const work = () => recorded(collection, place, m, value);
+  const { secret, used, begun, key, fits } = await alone(place, work).catch((error) =>
+    refuse('memo', `nothing is sent without the memo of "${name}": ${error.message}`));
+  const make = async (bytes) => {
+    // Where the budget is spent, a key in use stands in; its word is always drawn.
+    const other = drawn(bytes.subarray(0, 8), (coins) => used[coins.choice(used.length)]);
+    const chosen = fits ? key : other;
+    const kept = m.memoise(begun, chosen, await recalled(secret, 'keep', chosen, m.words[1]));
+    return m.instant(begun, kept, bytes.subarray(8));
+  };
+  return { words: 1 + m.words[2], make };
+}
+
+// ---- submissions
+
+class Sheet {
+  #collection;
+  #round;
+  #values;
+  #prepared;
+
+  constructor(collection, round) {
+    const { divide, rounds, questions } = collection.manifest;
+    if (!isInt(round, 1, rounds)) refuse('bad-round', `the round must be 1..${rounds}`);
+    this.#collection = collection;
+    this.#round = round;
+    // Drawn before there is any answer.
+    const draw = (coins) => [questions[coins.choice(questions.length)]];
+    this.questions = divide === 'sampled' ? drawn(collection.random(8), draw) : questions;
+  }
+
+  async prepare(answers) {
+    const values = await Promise.all(this.questions.map((question) => encode(question, answers)));
+    this.#values ??= String(values);
+    // The same coins for two answers would tell them apart.
+    if (this.#values !== String(values)) refuse('prepared', 'begin a new sheet for other answers');
+    this.#prepared ??= this.#fill(values);
+    try {
+      return await this.#prepared;
+    } catch (error) {
+      this.#prepared = undefined;
+      throw error;
+    }
+  }
+
+  async #fill(values) {
+    const { manifest, mechanisms, digest, random } = this.#collection;
+    const makers = [];
+    for (const [i, { name }] of this.questions.entries()) {
+      const m = mechanisms[name];
+      const remembers = manifest.rounds > 1 && m.twoSteps;
+      makers.push(remembers ? await remember(this.#collection, name, m, values[i])
+        : { words: m.coinWords, make: (bytes) => m.report(values[i], bytes) });
+    }
+    // All keys are on record; now the coins, as many whatever the answers are.
+    const words = manifest.divide === 'sampled'
+      ? Math.max(...Object.values(mechanisms).map((m) => m.coinWords))
+      : makers.reduce((sum, maker) => sum + maker.words, 0);
+    const coins = random(8 * words);
+    let at = 0;
+    const rows = [];
+    for (const [i, { words, make }] of makers.entries()) {
+      const row = await make(coins.subarray(at, (at += 8 * words)));
+      rows.push([this.questions[i].name, hex(row)]);
+    }
+    const id = hex(random(16));
+    const reports = Object.fromEntries(rows.sort());
+    const body = JSON.stringify({ collection: digest, id, reports, round: this.#round });
+    return { body, id, reports };
+  }
+
+  async send() {
+    if (!this.#prepared) refuse('not-prepared', 'prepare the answers first');
+    return post(this.#collection, (await this.#prepared).body);
+  }
+}
+
+// ---- the network: no cookies, no referrer
+
+const PRIVATE = { credentials: 'omit', referrerPolicy: 'no-referrer', cache: 'no-store' };
+const LONGEST = 60_000;
+
+async function failure(response) {
+  const { type, detail } = (await response?.json().catch(() => null)) ?? {};
+  const word = String(type ?? (response ? 'unexpected' : 'no-answer')).replace('urn:deniable:', '');
+  return new DeniableError(word, `${response?.status ?? 'no answer'}: ${detail ?? word}`);
+}
+
+/** Sends the same bytes again until there is an answer; 200 says they had been counted before. */
+async function post({ to, key, fetch, tries, pause }, body) {
+  const headers = { 'Content-Type': 'application/json' };
+  if (key) headers.Authorization = `Bearer ${key}`;
+  const request = { method: 'POST', headers, body, ...PRIVATE };
+  for (let left = tries; ; left--, pause *= 2) {
+    const response = await fetch(to, request).catch(() => null);
+    const { status = 503 } = response ?? {};
+    if (status === 200 || status === 201) return { counted: status === 201 };
+    const wait = Math.max(pause, 1000 * response?.headers.get('retry-after') || 0);
+    const again = status === 429 || status === 503;
+    if (!again || left <= 1 || wait > LONGEST) throw await failure(response);
+    await new Promise((resolve) => setTimeout(resolve, wait));
+  }
+}
+
+async function download(url, fetch) {
+  const response = await fetch(url, PRIVATE).catch(() => null);
+  if (!response?.ok) throw await failure(response);
+  return response.arrayBuffer();
+}
+
+export class Client {
+  #collection;
+
+  constructor(collection) {
+    this.#collection = collection;
+    this.manifest = collection.manifest;
+    this.digest = collection.digest;
+  }
+
+  static async load(source, options = {}) {
+    const { fetch = globalThis.fetch } = options;
+    const isURL = typeof source === 'string' || source instanceof URL;
+    const url = isURL && new URL(source, globalThis.location?.href);
+    const bytes = new Uint8Array(url ? await download(url, fetch) : source.bytes ?? source);
+    const digest = hex(await sha256(bytes));
+    if (digest !== (options.digest ?? digest)) refuse('other-collection', `the digest is ${digest}`);
+    const to = url && new URL('/v1/submissions', url);
+    const usual = { to, fetch, random: secureBytes, tries: 6, pause: 500 };
+    return new Client({ ...usual, ...options, ...(await understood(bytes)), digest });
+  }
+
+  begin(round = 1) {
+    return new Sheet(this.#collection, round);
+  }
+
+  async answer(answers, round) {
+    const sheet = this.begin(round);
+    await sheet.prepare(answers);
+    return sheet.send();
+  }
+}

@@ -1,0 +1,98 @@
+// The vectors of tests/vectors/v1: the same bytes as in every other client.
+
+import assert from 'node:assert/strict';
+import { existsSync } from 'node:fs';
+import test from 'node:test';
+import { Client, mechanism, report } from '../deniable.js';
+import { fromHex, givenBytes, memory, readVectors, toHex } from './tools.js';
+
+const little = (x, bytes) => toHex(Uint8Array.from({ length: bytes }, (_, i) => x / 256 ** i));
+const needed = (size) => (size <= 256 ? 1 : size <= 65536 ? 2 : 4);
+
+/** The row of a report as the vectors write it: integers have the length that the spec says. */
+function rowOf({ mechanism: name, domain, design }, found) {
+  if (typeof found === 'string') return found;
+  const k = domain.size ?? domain.labels?.length;
+  if (Array.isArray(found)) {
+    if (found.length === 4) return found.map((x, i) => little(x, i < 3 ? 4 : needed(design.g))).join('');
+    const [first, inner] = found;
+    if (typeof first === 'string') return first + inner;
+    const rows = 2 ** Math.ceil(Math.log2(design.width ?? 2));
+    const size = name === 'hcms' ? 2 * rows : design.width;
+    const rest = typeof inner === 'string' ? inner : little(inner, needed(size));
+    return little(first, needed(design.cohorts)) + rest;
+  }
+  const sizes = {
+    hr: Math.ceil(k / (design.block - 1)) * design.block,
+    hrr: 2 * 2 ** Math.ceil(Math.log2(k)),
+    shist: 2 * design.b,
+  };
+  return little(found, needed(sizes[name] ?? k));
+}
+
+async function codeOf(text) {
+  const digest = await crypto.subtle.digest('SHA-256', new TextEncoder().encode(text));
+  return new DataView(digest).getBigUint64(0, true);
+}
+
+const vectors = readVectors('reports.json');
+
+test('the vectors have all 28 mechanisms', () => {
+  assert.equal(new Set(vectors.map(({ spec }) => spec.mechanism)).size, 28);
+});
+
+for (const [i, { spec, reports }] of vectors.entries()) {
+  test(`vector ${i}: ${spec.mechanism}`, async () => {
+    const m = await mechanism(spec);
+    for (const { value, coins, report: found } of reports) {
+      const index = typeof value === 'string' ? await codeOf(value) : value;
+      const bytes = fromHex(coins);
+      const row = await report(spec, index, bytes);
+      assert.ok(row instanceof Uint8Array);
+      assert.equal(toHex(row), rowOf(spec, found));
+      assert.equal(m.coinWords * 8, bytes.length);
+      // A pure function: the same again, and from its steps.
+      assert.equal(toHex(m.report(index, bytes)), toHex(row));
+      const cut = [0, m.words[0], m.words[0] + m.words[1], m.coinWords];
+      const [first, second, third] = [0, 1, 2].map((j) => bytes.slice(8 * cut[j], 8 * cut[j + 1]));
+      const begun = m.begin(first);
+      const kept = m.memoise(begun, m.key(begun, index), second);
+      assert.equal(toHex(m.instant(begun, kept, third)), toHex(row));
+      for (const wrong of [bytes.slice(8), bytes.slice(1), new Uint8Array([...bytes, 0]), new Uint8Array(0)]) {
+        assert.throws(() => m.report(index, wrong), { name: 'DeniableError', type: 'coins' });
+      }
+    }
+  });
+}
+
+test('the memo is derived as docs/memo.md says', async () => {
+  // rappor begins with choice(cohorts) of the first word of the begin stream.
+  const { spec } = vectors.find((vector) => vector.spec.mechanism === 'rappor');
+  const m = await mechanism(spec);
+  const first = fromHex('322f2574f3d515e4');
+  assert.equal(m.begin(first), Number((new DataView(first.buffer).getBigUint64(0, true) * 64n) >> 64n));
+});
+
+const wire = new URL('../../../tests/vectors/v1/wire.json', import.meta.url);
+const skip = !existsSync(wire) && 'tests/vectors/v1/wire.json is not there yet';
+
+test('whole submissions', { skip }, async (t) => {
+  for (const { title, manifest, digest, secrets, submissions } of readVectors('wire.json')) {
+    await t.test(title, async () => {
+      const bytes = new TextEncoder().encode(manifest);
+      // A device whose secrets are given: they are the first that a fresh memo draws.
+      const memo = memory();
+      let left = Object.values(secrets).map(fromHex);
+      for (const { answers, round, coins, id, body } of submissions) {
+        const random = givenBytes(...left, fromHex(coins), fromHex(id));
+        left = [];
+        const client = await Client.load(bytes, { digest, memo, random });
+        const sheet = client.begin(round);
+        const made = await sheet.prepare(answers);
+        assert.equal(made.body, body);
+        assert.deepEqual(await sheet.prepare(answers), made);
+        assert.throws(() => random(1), /too few/); // every coin was used
+      }
+    });
+  }
+});
