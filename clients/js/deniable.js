@@ -1,10 +1,11 @@
-// The device's side of deniable: an answer goes in, only its randomised report comes out.
-// docs/formats.md and docs/wire-format.md specify every byte. All arithmetic is in integers.
+// An answer goes in, only its randomised report comes out, in integers throughout: every byte as
+// docs/formats.md, docs/memo.md and docs/wire-format.md say.
 
 export class DeniableError extends Error {
+  name = 'DeniableError';
+
   constructor(type, message) {
     super(message);
-    this.name = 'DeniableError';
     this.type = type;
   }
 }
@@ -15,11 +16,11 @@ const refuse = (type, message) => {
 
 // ---- coins
 
-const W = 1n << 64n; // a threshold T stands for the probability T / 2^64
+const W = 1n << 64n;
 const uint64 = (x) => BigInt.asUintN(64, x);
 const scale = (word, size) => Number((word * BigInt(size)) >> 64n);
 
-/** Reads one 64-bit word a draw; without bytes it only counts the words. */
+/** Without bytes it only counts words. */
 class Coins {
   used = 0;
 
@@ -30,7 +31,7 @@ class Coins {
   word() {
     const at = 8 * this.used++;
     if (!this.view) return 0n;
-    if (at + 8 > this.view.byteLength) refuse('coins', 'the coins ran out');
+    if (at + 8 > this.view.byteLength) refuse('coins', 'too few coins');
     return this.view.getBigUint64(at, true);
   }
 
@@ -46,7 +47,7 @@ class Coins {
 function drawn(bytes, draw) {
   const coins = new Coins(bytes);
   const result = draw(coins);
-  return 8 * coins.used === bytes.length ? result : refuse('coins', 'some coins were not used');
+  return 8 * coins.used === bytes.length ? result : refuse('coins', 'too many coins');
 }
 
 function secureBytes(count) {
@@ -64,21 +65,17 @@ const hex = (bytes) => Array.from(bytes, (byte) => byte.toString(16).padStart(2,
 const join = (...parts) => Uint8Array.from(parts.flatMap((part) => [...part]));
 const range = (size) => Array.from({ length: size }, (_, i) => i);
 
-/** An integer of 0..size-1 in 1, 2 or 4 bytes. */
 const little = (x, size) =>
   Uint8Array.from(range(size <= 256 ? 1 : size <= 65536 ? 2 : 4), (i) => Math.floor(x / 256 ** i));
 
-/** A set of values of 0..size-1: value v is bit v mod 8 of byte v div 8. */
 function pack(size, values) {
   const least = Math.ceil(size / 8);
-  const bytes = new Uint8Array(least > 4 ? 8 * Math.ceil(least / 8) : least === 3 ? 4 : least);
+  const bytes = new Uint8Array(least > 4 ? (least + 7) & -8 : least === 3 ? 4 : least);
   for (const v of values) bytes[v >> 3] |= 1 << (v & 7);
   return bytes;
 }
 
-// ---- public hashing: nothing here is secret
-
-/** SplitMix64. */
+/** SplitMix64: public, like all hashing here. */
 function mix(x) {
   x = uint64(x + 0x9e3779b97f4a7c15n);
   x = uint64((x ^ (x >> 30n)) * 0xbf58476d1ce4e5b9n);
@@ -86,7 +83,6 @@ function mix(x) {
   return x ^ (x >> 31n);
 }
 
-/** The place of a value when 0..size-1 are sorted by mix(start + v). */
 function rank(value, size, start) {
   const own = mix(start + BigInt(value));
   let place = 0;
@@ -96,7 +92,6 @@ function rank(value, size, start) {
 
 const dealt = (value, size, seed) => (seed < 0 ? value : rank(value, size, BigInt(seed) << 32n));
 
-/** The place of a value under the public permutation of this key. */
 function permute(value, size, key) {
   if (size <= 64) return rank(value, size, key);
   const bits = size.toString(2).length;
@@ -111,41 +106,35 @@ function permute(value, size, key) {
   return Number(x);
 }
 
-/** What stands for a text where it is hashed. */
 async function textCode(text) {
   return new Coins(await sha256(utf8(text))).word();
 }
 
-/** The cells of a value in a cohort. */
-function cells({ k, seed, hashes = 1, width, permuted, codes }, value, cohort) {
-  const first = mix(BigInt(seed)) + BigInt(cohort * hashes);
-  return range(hashes).map((i) => {
+function cells({ k, seed, hashes, width, permuted, codes }, value, cohort) {
+  const first = mix(BigInt(seed)) + BigInt(cohort * (hashes ?? 1));
+  const cell = (i) => {
     const key = mix(first + BigInt(i));
     if (permuted) return permute(value, k, key) % width;
     return scale(mix((k ? codes?.[value] ?? mix(BigInt(value)) : value) ^ key), width);
-  });
+  };
+  return hashes ? range(hashes).map(cell) : cell(0);
 }
-
-// ---- draws that mechanisms share
 
 function keepOrDraw(value, size, keep, coins) {
   const other = coins.choice(size);
   return coins.below(keep) ? value : other;
 }
 
-/** The values that come out as 1; `ones` is a value or a list of them. */
 function unary(size, ones, one, zero, coins) {
   const set = new Set([ones].flat());
   return range(size).filter((v) => coins.below(set.has(v) ? one : zero));
 }
 
-/** The same where each bit is kept or flipped. */
 const flip = (values, ones, keep, coins) =>
   values.filter((v) => coins.below(keep) === ones.includes(v));
 
 const parity = (x) => x.toString(2).replaceAll('0', '').length % 2;
 
-/** A random row of the Hadamard matrix, and its sign in a column. */
 function sign(column, rows, keep, coins) {
   const j = coins.choice(rows);
   const bit = parity(j & column);
@@ -154,7 +143,6 @@ function sign(column, rows, keep, coins) {
 
 const rowsFor = (k) => 2 ** (k - 1).toString(2).length;
 
-/** The first `count` of 0..size-1 after a shuffle. */
 function sample(size, count, coins) {
   const values = range(size);
   for (let i = 0; i < count; i++) {
@@ -164,7 +152,6 @@ function sample(size, count, coins) {
   return values.slice(0, count);
 }
 
-/** The weights of bytes of discrete Laplace noise, out of 2^64. */
 function laplace({ decay: a, steps, reach }) {
   const exact = (y) =>
     (a ** BigInt(y) * (y === steps + reach ? W : W - a)) / (W ** BigInt(y - 1) * (W + a));
@@ -182,8 +169,8 @@ function laplace({ decay: a, steps, reach }) {
   return weights;
 }
 
-// ---- mechanisms, in steps: `begin` before there is an answer, the `key` of a value, `memoise` for
-// the key, `instant` for the report. Devices that remember do all but the last only once.
+// ---- mechanisms: `begin` before there is an answer, `memoise` for the key of a value, `instant`
+// for the report. A device that remembers repeats only the last.
 
 const INDEX = {
   instant: ({ k, keep }, begun, kept, coins) => little(keepOrDraw(kept, k, keep, coins), k),
@@ -214,14 +201,16 @@ const CHAINED_HASHING = {
   memoise: (p, begun, key, coins) => keepOrDraw(key, p.g, p.permanent_keep, coins),
 };
 
-const COHORTS = (inner) => ({
+const SIGNS = {
+  instant: ({ k, keep }, begun, kept, coins) => sign(kept, rowsFor(k), keep, coins),
+};
+
+const COHORTS = ({ instant }) => ({
   begin: ({ cohorts }, coins) => coins.choice(cohorts),
   memoise: (p, begun, key) => cells(p, key, begun),
   instant: (p, begun, kept, coins) =>
-    join(little(begun, p.cohorts), inner({ ...p, k: p.width }, kept, coins)),
+    join(little(begun, p.cohorts), instant({ ...p, k: p.width }, begun, kept, coins)),
 });
-
-const COHORT_BITS = COHORTS((p, kept, coins) => BITS.instant(p, 0, kept, coins));
 
 const ASKED = {
   begin: ({ k, w }, coins) => sample(k, w, coins).sort((x, y) => x - y),
@@ -258,11 +247,10 @@ const HADAMARD = {
 
 const HISTOGRAM = {
   instant(p, begun, kept, coins) {
-    let sum = 0n;
-    const edges = (p.edges ??= laplace(p).slice(0, -1).map((weight) => (sum += weight)));
+    p.weights ??= laplace(p);
     const bytes = Uint8Array.from(range(p.k), () => {
-      const word = coins.word();
-      return edges.filter((edge) => edge <= word).length;
+      let left = coins.word();
+      return p.weights.findIndex((weight) => (left -= weight) < 0n);
     });
     bytes[kept] = 2 * p.reach + p.steps - bytes[kept];
     return bytes;
@@ -270,7 +258,7 @@ const HISTOGRAM = {
 };
 
 // name: design, thresholds, steps
-const MECHANISMS = {
+const MECHANISMS = new Map(Object.entries({
   brr: ['', 'keep', BIT],
   grr: ['', 'keep', INDEX],
   sue: ['', 'one zero', BITS],
@@ -281,21 +269,17 @@ const MECHANISMS = {
   blh: ['g modulus', 'keep', HASHING],
   olh: ['g modulus', 'keep', HASHING],
   hr: ['block seed', 'keep', HADAMARD],
-  hrr: ['', 'keep', {
-    instant: ({ k, keep }, begun, kept, coins) => sign(kept, rowsFor(k), keep, coins),
-  }],
+  hrr: ['', 'keep', SIGNS],
   shist: ['b seed', 'keep', {
     instant: ({ b, seed, keep }, begun, kept, coins) => sign(dealt(kept, b, seed), b, keep, coins),
   }],
   she: ['steps reach', 'decay', HISTOGRAM],
-  cms: ['cohorts width seed', 'one zero', COHORT_BITS],
-  hcms: ['cohorts width seed', 'keep', COHORTS(({ k, keep }, [cell], coins) =>
-    sign(cell, rowsFor(k), keep, coins))],
-  orr: ['cohorts width seed permuted', 'keep', COHORTS((p, [cell], coins) =>
-    INDEX.instant(p, 0, cell, coins))],
-  orappor: ['cohorts width hashes seed permuted', 'one zero', COHORT_BITS],
+  cms: ['cohorts width seed', 'one zero', COHORTS(BITS)],
+  hcms: ['cohorts width seed', 'keep', COHORTS(SIGNS)],
+  orr: ['cohorts width seed permuted', 'keep', COHORTS(INDEX)],
+  orappor: ['cohorts width hashes seed permuted', 'one zero', COHORTS(BITS)],
   rappor: ['cohorts width hashes seed', 'permanent one zero', {
-    ...COHORT_BITS,
+    ...COHORTS(BITS),
     memoise: (p, begun, key, coins) =>
       flip(range(p.width), cells(p, key, begun), p.permanent, coins),
   }],
@@ -315,9 +299,9 @@ const MECHANISMS = {
   lolh: ['g modulus', 'permanent_keep keep', CHAINED_HASHING],
   dbitflip: ['w', 'keep', ASKED],
   dbitflippm: ['w', 'keep', ASKED],
-};
+}));
 
-// ---- what is published is not trusted
+// ---- manifests: not trusted
 
 const isInt = (x, low, high) => Number.isInteger(x) && low <= x && x <= high;
 const isText = (x) => typeof x === 'string' && !/\p{Cs}/u.test(x); // no lone surrogates
@@ -326,35 +310,30 @@ const isListOf = (test) => (x) => Array.isArray(x) && x.every(test);
 const isThreshold = (x) => isText(x) && /^[1-9]\d{0,19}$/.test(x) && BigInt(x) < W;
 const isEpsilon = (x) => Number.isFinite(x) && x > 0;
 const isOne = (x) => x === 1;
-const any = (x) => x !== null;
 const allOf = (names, test) => Object.fromEntries(names.map((name) => [name, test]));
 
-/** Refuses what has other keys than the rules, or a value that breaks one. */
+/** Refuses missing and unknown keys, and values that break a rule. */
 function check(where, object, rules) {
   const found = object instanceof Object ? Object.keys(object) : [];
   const wrong = [...Object.keys(rules), ...found].find(
-    (name) => !Object.hasOwn(rules, name) || !found.includes(name) || !rules[name](object[name], object));
+    (name) => !found.includes(name) || !rules[name]?.(object[name], object));
   if (wrong !== undefined) refuse('bad-manifest', `${where}: "${wrong}" is not understood`);
 }
 
-/** The integers of a spec under one roof; k is 0 if every text is a value. */
+/** The integers of a spec; k is 0 for texts. */
 function parameters(where, spec) {
   const name = spec?.mechanism;
-  const [design, thresholds] = Object.hasOwn(MECHANISMS, name)
-    ? MECHANISMS[name].slice(0, 2).map((names) => names.match(/\w+/g) ?? [])
-    : refuse('bad-manifest', `${where}: the mechanism "${name}" is not known`);
-  const { text, labels, size } = spec.domain ?? {};
+  const family = MECHANISMS.get(name) ?? refuse('bad-manifest', `${where}: mechanism "${name}"?`);
+  const [design, thresholds] = family.slice(0, 2).map((names) => names.match(/\w+/g) ?? []);
+  const { text, labels, size, other } = Object(spec.domain);
   const k = text === true ? 0 : labels?.length ?? size;
   check(where, spec, {
-    ...allOf(name[0] === 'l' ? ['epsilon_inf', 'epsilon_1'] : ['epsilon'], isEpsilon),
     deniable: isOne,
+    ...allOf(name[0] === 'l' ? ['epsilon_inf', 'epsilon_1'] : ['epsilon'], isEpsilon),
     mechanism: () => name !== 'brr' || k === 2,
-    domain: () => k ? isInt(k, 2, 2 ** 31 - 2) : design.includes('cohorts'),
-    ...allOf(['design', 'thresholds'], any),
-  });
-  check(where, spec.domain, {
-    ...(labels ? { labels: isListOf(isLabel) } : allOf([k ? 'size' : 'text'], any)),
-    ...('other' in spec.domain && { other: (x) => labels?.includes(x) }),
+    domain: () => (k === 0 ? design.includes('cohorts') : isInt(k, 2, 2 ** 31 - 2))
+      && (!labels || isListOf(isLabel)(labels)) && (other === undefined || labels?.includes(other)),
+    ...allOf(['design', 'thresholds'], Boolean),
   });
   check(where, spec.design, allOf(design, (x) => isInt(x, -1, 2 ** 32)));
   check(where, spec.thresholds, allOf(thresholds, isThreshold));
@@ -362,15 +341,14 @@ function parameters(where, spec) {
   return { ...spec.design, ...Object.fromEntries(numbers), k };
 }
 
-/** A label as it is hashed. */
-const labelText = (label) => ({ true: 'True', false: 'False' })[label] ?? String(label);
+const spell = (x, yes, no) => (x === true ? yes : x === false ? no : x);
 
-/** The mechanism of a spec: pure functions of values and bytes. */
 export async function mechanism(spec, where = 'spec') {
   const p = parameters(where, spec);
   const { labels } = spec.domain;
-  if (labels && p.cohorts) p.codes = await Promise.all(labels.map((x) => textCode(labelText(x))));
-  const [, thresholds, steps] = MECHANISMS[spec.mechanism];
+  const codeOf = (label) => textCode(String(spell(label, 'True', 'False')));
+  if (labels && p.cohorts) p.codes = await Promise.all(labels.map(codeOf));
+  const [, thresholds, steps] = MECHANISMS.get(spec.mechanism);
   const same = (_, begun, value) => value;
   const { begin = () => 0, key = same, memoise = same, instant } = steps;
   const plain = p.k ? Number : BigInt; // in a memo all keys are alike
@@ -387,7 +365,7 @@ export async function mechanism(spec, where = 'spec') {
     twoSteps: /permanent/.test(thresholds) || spec.mechanism === 'dbitflippm',
     begin: (bytes) => drawn(bytes, (coins) => begin(p, coins)),
     key: (begun, value) => (p.k ? isInt(value, 0, p.k - 1) : typeof value === 'bigint')
-      ? BigInt(key(p, begun, value)) : refuse('bad-answer', 'this is not the index of a value'),
+      ? BigInt(key(p, begun, value)) : refuse('bad-answer', 'not the index of a value'),
     memoise: (begun, key, bytes) => drawn(bytes, (coins) => memoise(p, begun, plain(key), coins)),
     instant: (begun, kept, bytes) => drawn(bytes, (coins) => instant(p, begun, kept, coins)),
     report(value, bytes) {
@@ -399,16 +377,15 @@ export async function mechanism(spec, where = 'spec') {
   return m;
 }
 
-/** The report of a value: the bytes of its row. */
 export const report = async (spec, value, bytes) => (await mechanism(spec)).report(value, bytes);
 
-const isAscending = (x) => x.every((edge, i) => Number.isFinite(edge) && !(edge <= x[i - 1]));
 const KINDS = {
   choice: { mechanism: ({ domain }) => domain.labels },
   'yes/no': { mechanism: ({ domain }) => String(domain.labels) === 'yes,no' },
   number: {
-    edges: (x) => isListOf(any)(x) && isInt(x.length, 1, 1000) && isAscending(x),
-    mechanism: ({ domain }, { edges }) => domain.labels?.length === edges.length + 1,
+    edges: (x) => isListOf((edge, i) => Number.isFinite(edge) && !(edge <= x[i - 1]))(x),
+    mechanism: ({ domain }, { edges }) =>
+      isInt(edges.length, 1, 1000) && domain.labels?.length === edges.length + 1,
   },
   text: { candidates: isListOf(isText), mechanism: ({ domain }) => domain.text },
 };
@@ -417,7 +394,7 @@ async function checkQuestion(question) {
   const where = `question "${question?.name}"`;
   const made = await mechanism(question?.mechanism, where);
   check(where, question, {
-    kind: (x) => Object.hasOwn(KINDS, x),
+    kind: (x) => isText(x) && Object.hasOwn(KINDS, x),
     name: (x) => /^[a-z][a-z0-9_]{0,31}$/.test(x),
     ask: isText,
     ...KINDS[question.kind],
@@ -425,13 +402,12 @@ async function checkQuestion(question) {
   return [question.name, made];
 }
 
-/** The manifest, and the mechanism of each question. */
 async function understood(bytes) {
   let manifest;
   try {
     manifest = JSON.parse(new TextDecoder('utf-8', { fatal: true }).decode(bytes));
   } catch {
-    refuse('bad-manifest', 'this is not JSON');
+    refuse('bad-manifest', 'not JSON');
   }
   check('manifest', manifest, {
     deniable: isOne,
@@ -440,35 +416,32 @@ async function understood(bytes) {
     rounds: (x) => isInt(x, 1, 65535),
     changes: (x, { rounds }) => isInt(x, 0, rounds - 1),
     divide: (x, { rounds }) => x === 'split' || (x === 'sampled' && rounds === 1),
-    questions: (x) => isListOf(any)(x) && isInt(x.length, 1, 256),
+    questions: (x) => isListOf(Boolean)(x) && isInt(x.length, 1, 256)
+      && new Set(x.map((question) => question.name)).size === x.length,
   });
   const pairs = await Promise.all(manifest.questions.map(checkQuestion));
-  const mechanisms = Object.fromEntries(pairs);
-  if (Object.keys(mechanisms).length < pairs.length) refuse('bad-manifest', 'a name is there twice');
-  return { manifest, mechanisms };
+  return { manifest, mechanisms: Object.fromEntries(pairs) };
 }
 
 // ---- answers
 
 /** The index of an answer's value. No message repeats an answer: messages end up in logs. */
 async function encode({ name, kind, edges, mechanism: { domain } }, answers) {
-  const refuseIt = (allowed) => refuse('bad-answer', `the answer to "${name}" must be ${allowed}`);
-  const answer = Object.hasOwn(answers, name) ? answers[name] : refuseIt('given');
-  if (kind === 'text') return isText(answer) ? textCode(answer) : refuseIt('well-formed text');
+  const must = (be) => refuse('bad-answer', `the answer to "${name}" must be ${be}`);
+  const answer = Object.hasOwn(answers, name) ? answers[name] : must('given');
+  if (kind === 'text') return isText(answer) ? textCode(answer) : must('well-formed text');
   if (kind === 'number') {
-    if (!Number.isFinite(answer)) refuseIt('a finite number');
+    if (!Number.isFinite(answer)) must('a finite number');
     return edges.filter((edge) => edge <= answer).length;
   }
   const { labels, other } = domain;
-  const said = kind === 'yes/no' ? { true: 'yes', false: 'no' }[answer] ?? answer : answer;
+  const said = kind === 'yes/no' ? spell(answer, 'yes', 'no') : answer;
   if (labels.includes(said)) return labels.indexOf(said);
-  if (other === undefined || !isLabel(answer)) refuseIt(`one of ${labels.map(labelText).join(', ')}`);
-  return labels.indexOf(other);
+  return isLabel(said) && other !== undefined ? labels.indexOf(other) : must(`one of ${labels}`);
 }
 
-// ---- memos (docs/memo.md)
+// ---- memos
 
-/** Coins that are the same for ever. */
 async function recalled(secret, label, number, words) {
   const { subtle } = crypto;
   const bytes = Uint8Array.from(secret.match(/../g), (pair) => parseInt(pair, 16));
@@ -491,8 +464,8 @@ function alone(name, work) {
   return (turns[name] = Promise.resolve(turns[name]).then(work, work));
 }
 
-/** A memo with the key of the value on record. */
-async function recorded({ memo, random, manifest }, place, m, value) {
+/** Puts the key on record; what it returns makes the report. */
+async function remember({ memo, random, manifest }, place, m, value) {
   const storage = memo ?? globalThis.localStorage;
   const most = manifest.changes + 1;
   const fresh = () => ({ secret: hex(random(32)), keys: [] });
@@ -505,153 +478,120 @@ async function recorded({ memo, random, manifest }, place, m, value) {
   if (fits && !used.includes(key)) {
     used.push(key);
     used.sort((x, y) => (x < y ? -1 : 1));
-    const record = JSON.stringify({ secret, keys: used.map(String), most });
-    await storage.setItem(place, record);
-    if ((await storage.getItem(place)) !== record) throw Error('it was not kept');
+    const text = JSON.stringify({ secret, keys: used.map(String), most });
+    await storage.setItem(place, text);
+    if ((await storage.getItem(place)) !== text) throw Error('it was not kept');
   }
-  return { secret, used, begun, key, fits };
-}
-
-async function remember(collection, name, m, value) {
-  const place = `deniable:${collection.digest}:${name}`;
-  const work = () => recorded(collection, place, m, value);
-  const { secret, used, begun, key, fits } = await alone(place, work).catch((error) =>
-    refuse('memo', `nothing is sent without the memo of "${name}": ${error.message}`));
-  const make = async (bytes) => {
+  return async (bytes) => {
     // Where the budget is spent, a key in use stands in; its word is always drawn.
-    const other = drawn(bytes.subarray(0, 8), (coins) => used[coins.choice(used.length)]);
+    const other = used[new Coins(bytes).choice(used.length)];
     const chosen = fits ? key : other;
     const kept = m.memoise(begun, chosen, await recalled(secret, 'keep', chosen, m.words[1]));
     return m.instant(begun, kept, bytes.subarray(8));
   };
-  return { words: 1 + m.words[2], make };
 }
 
 // ---- submissions
 
-class Sheet {
-  #collection;
-  #round;
-  #values;
-  #prepared;
-
-  constructor(collection, round) {
-    const { divide, rounds, questions } = collection.manifest;
-    if (!isInt(round, 1, rounds)) refuse('bad-round', `the round must be 1..${rounds}`);
-    this.#collection = collection;
-    this.#round = round;
-    // Drawn before there is any answer.
-    const draw = (coins) => [questions[coins.choice(questions.length)]];
-    this.questions = divide === 'sampled' ? drawn(collection.random(8), draw) : questions;
+async function makerOf(collection, name, value) {
+  const { manifest, mechanisms, digest } = collection;
+  const m = mechanisms[name];
+  if (manifest.rounds < 2 || !m.twoSteps) {
+    return { name, words: m.coinWords, make: (bytes) => m.report(value, bytes) };
   }
-
-  async prepare(answers) {
-    const values = await Promise.all(this.questions.map((question) => encode(question, answers)));
-    this.#values ??= String(values);
-    // The same coins for two answers would tell them apart.
-    if (this.#values !== String(values)) refuse('prepared', 'begin a new sheet for other answers');
-    this.#prepared ??= this.#fill(values);
-    try {
-      return await this.#prepared;
-    } catch (error) {
-      this.#prepared = undefined;
-      throw error;
-    }
-  }
-
-  async #fill(values) {
-    const { manifest, mechanisms, digest, random } = this.#collection;
-    const makers = [];
-    for (const [i, { name }] of this.questions.entries()) {
-      const m = mechanisms[name];
-      const remembers = manifest.rounds > 1 && m.twoSteps;
-      makers.push(remembers ? await remember(this.#collection, name, m, values[i])
-        : { words: m.coinWords, make: (bytes) => m.report(values[i], bytes) });
-    }
-    // All keys are on record; now the coins, as many whatever the answers are.
-    const words = manifest.divide === 'sampled'
-      ? Math.max(...Object.values(mechanisms).map((m) => m.coinWords))
-      : makers.reduce((sum, maker) => sum + maker.words, 0);
-    const coins = random(8 * words);
-    let at = 0;
-    const rows = [];
-    for (const [i, { words, make }] of makers.entries()) {
-      const row = await make(coins.subarray(at, (at += 8 * words)));
-      rows.push([this.questions[i].name, hex(row)]);
-    }
-    const id = hex(random(16));
-    const reports = Object.fromEntries(rows.sort());
-    const body = JSON.stringify({ collection: digest, id, reports, round: this.#round });
-    return { body, id, reports };
-  }
-
-  async send() {
-    if (!this.#prepared) refuse('not-prepared', 'prepare the answers first');
-    return post(this.#collection, (await this.#prepared).body);
-  }
+  const place = `deniable:${digest}:${name}`;
+  const make = await alone(place, () => remember(collection, place, m, value)).catch((error) =>
+    refuse('memo', `nothing is sent without the memo: ${error.message}`));
+  return { name, words: 1 + m.words[2], make };
 }
 
-// ---- the network: no cookies, no referrer
+async function fill(collection, questions, values, round) {
+  const { manifest, mechanisms, digest, random } = collection;
+  const makers = await Promise.all(
+    questions.map(({ name }, i) => makerOf(collection, name, values[i])));
+  // All keys are on record. Now the coins: as many whatever the answers are.
+  const words = manifest.divide === 'sampled'
+    ? Math.max(...Object.values(mechanisms).map((m) => m.coinWords))
+    : makers.reduce((sum, maker) => sum + maker.words, 0);
+  const coins = random(8 * words);
+  let at = 0;
+  const rows = [];
+  for (const { name, words, make } of makers) {
+    rows.push([name, hex(await make(coins.subarray(at, (at += 8 * words))))]);
+  }
+  const id = hex(random(16));
+  const reports = Object.fromEntries(rows.sort());
+  return { body: JSON.stringify({ collection: digest, id, reports, round }), id, reports };
+}
 
-const PRIVATE = { credentials: 'omit', referrerPolicy: 'no-referrer', cache: 'no-store' };
-const LONGEST = 60_000;
+function sheetOf(collection, round) {
+  const { divide, rounds, questions: all } = collection.manifest;
+  if (!isInt(round, 1, rounds)) refuse('bad-round', `the round must be 1..${rounds}`);
+  // Drawn before there is any answer.
+  const questions = divide === 'split' ? all
+    : [all[new Coins(collection.random(8)).choice(all.length)]];
+  let first;
+  let made;
+
+  async function prepare(answers) {
+    const values = await Promise.all(questions.map((question) => encode(question, answers)));
+    // The same coins for two answers would tell them apart.
+    if ((first ??= String(values)) !== String(values)) refuse('prepared', 'begin a new sheet');
+    made ??= fill(collection, questions, values, round);
+    made.catch(() => (made = first = undefined));
+    return made;
+  }
+
+  const send = async () =>
+    post(collection, (await (made ?? refuse('not-prepared', 'prepare the answers first'))).body);
+  return { questions, prepare, send };
+}
+
+// ---- the network
+
+// No cookies, no address of the page.
+const PRIVATE = { credentials: 'omit', referrerPolicy: 'no-referrer' };
 
 async function failure(response) {
-  const { type, detail } = (await response?.json().catch(() => null)) ?? {};
-  const word = String(type ?? (response ? 'unexpected' : 'no-answer')).replace('urn:deniable:', '');
-  return new DeniableError(word, `${response?.status ?? 'no answer'}: ${detail ?? word}`);
+  const problem = (await response?.json().catch(() => null)) ?? {};
+  const { type = response ? 'unexpected' : 'no-answer', detail = type } = problem;
+  return new DeniableError(String(type).replace('urn:deniable:', ''), String(detail));
 }
 
-/** Sends the same bytes again until there is an answer; 200 says they had been counted before. */
 async function post({ to, key, fetch, tries, pause }, body) {
   const headers = { 'Content-Type': 'application/json' };
   if (key) headers.Authorization = `Bearer ${key}`;
-  const request = { method: 'POST', headers, body, ...PRIVATE };
   for (let left = tries; ; left--, pause *= 2) {
+    const request = { method: 'POST', headers, body, ...PRIVATE };
     const response = await fetch(to, request).catch(() => null);
     const { status = 503 } = response ?? {};
     if (status === 200 || status === 201) return { counted: status === 201 };
     const wait = Math.max(pause, 1000 * response?.headers.get('retry-after') || 0);
     const again = status === 429 || status === 503;
-    if (!again || left <= 1 || wait > LONGEST) throw await failure(response);
+    if (!again || left <= 1 || wait > 60_000) throw await failure(response);
     await new Promise((resolve) => setTimeout(resolve, wait));
   }
 }
 
-async function download(url, fetch) {
-  const response = await fetch(url, PRIVATE).catch(() => null);
-  if (!response?.ok) throw await failure(response);
-  return response.arrayBuffer();
-}
-
-export class Client {
-  #collection;
-
-  constructor(collection) {
-    this.#collection = collection;
-    this.manifest = collection.manifest;
-    this.digest = collection.digest;
-  }
-
-  static async load(source, options = {}) {
-    const { fetch = globalThis.fetch } = options;
-    const isURL = typeof source === 'string' || source instanceof URL;
-    const url = isURL && new URL(source, globalThis.location?.href);
-    const bytes = new Uint8Array(url ? await download(url, fetch) : source.bytes ?? source);
-    const digest = hex(await sha256(bytes));
-    if (digest !== (options.digest ?? digest)) refuse('other-collection', `the digest is ${digest}`);
-    const to = url && new URL('/v1/submissions', url);
-    const usual = { to, fetch, random: secureBytes, tries: 6, pause: 500 };
-    return new Client({ ...usual, ...options, ...(await understood(bytes)), digest });
-  }
-
-  begin(round = 1) {
-    return new Sheet(this.#collection, round);
-  }
-
-  async answer(answers, round) {
-    const sheet = this.begin(round);
+async function load(source, options = {}) {
+  const { fetch = globalThis.fetch } = options;
+  const isURL = typeof source === 'string' || source instanceof URL;
+  const url = isURL && new URL(source, globalThis.location?.href);
+  const response = url && (await fetch(url, PRIVATE).catch(() => null));
+  if (url && !response?.ok) throw await failure(response);
+  const bytes = new Uint8Array(url ? await response.arrayBuffer() : source.bytes ?? source);
+  const digest = hex(await sha256(bytes));
+  if (digest !== (options.digest ?? digest)) refuse('other-collection', `the digest is ${digest}`);
+  const to = url && new URL('/v1/submissions', url);
+  const usual = { to, random: secureBytes, tries: 6, pause: 500 };
+  const collection = { ...usual, ...options, fetch, ...(await understood(bytes)), digest };
+  const begin = (round = 1) => sheetOf(collection, round);
+  const answer = async (answers, round) => {
+    const sheet = begin(round);
     await sheet.prepare(answers);
     return sheet.send();
-  }
+  };
+  return { manifest: collection.manifest, digest, begin, answer };
 }
+
+export const Client = { load };
