@@ -17,8 +17,6 @@ const refuse = (type, message) => {
 // ---- coins
 
 const W = 1n << 64n;
-const uint64 = (x) => BigInt.asUintN(64, x);
-const scale = (word, size) => Number((word * BigInt(size)) >> 64n);
 
 /** Without bytes it only counts words. */
 class Coins {
@@ -40,7 +38,7 @@ class Coins {
   }
 
   choice(size) {
-    return scale(this.word(), size);
+    return Number((this.word() * BigInt(size)) >> 64n);
   }
 }
 
@@ -50,18 +48,16 @@ function drawn(bytes, draw) {
   return 8 * coins.used === bytes.length ? result : refuse('coins', 'too many coins');
 }
 
-function secureBytes(count) {
+export function secureBytes(count) {
   const bytes = new Uint8Array(count);
   // One call fills at most 65536 bytes.
   for (let at = 0; at < count; at += 65536) crypto.getRandomValues(bytes.subarray(at, at + 65536));
   return bytes;
 }
 
-// ---- bytes
-
 const utf8 = (text) => new TextEncoder().encode(text);
 const sha256 = async (bytes) => new Uint8Array(await crypto.subtle.digest('SHA-256', bytes));
-const hex = (bytes) => Array.from(bytes, (byte) => byte.toString(16).padStart(2, '0')).join('');
+const hex = (bytes) => Array.from(bytes, (x) => x.toString(16).padStart(2, '0')).join('');
 const join = (...parts) => Uint8Array.from(parts.flatMap((part) => [...part]));
 const range = (size) => Array.from({ length: size }, (_, i) => i);
 
@@ -77,9 +73,9 @@ function pack(size, values) {
 
 /** SplitMix64: public, like all hashing here. */
 function mix(x) {
-  x = uint64(x + 0x9e3779b97f4a7c15n);
-  x = uint64((x ^ (x >> 30n)) * 0xbf58476d1ce4e5b9n);
-  x = uint64((x ^ (x >> 27n)) * 0x94d049bb133111ebn);
+  x = BigInt.asUintN(64, x + 0x9e3779b97f4a7c15n);
+  x = BigInt.asUintN(64, (x ^ (x >> 30n)) * 0xbf58476d1ce4e5b9n);
+  x = BigInt.asUintN(64, (x ^ (x >> 27n)) * 0x94d049bb133111ebn);
   return x ^ (x >> 31n);
 }
 
@@ -106,16 +102,15 @@ function permute(value, size, key) {
   return Number(x);
 }
 
-async function textCode(text) {
-  return new Coins(await sha256(utf8(text))).word();
-}
+export const textCode = async (text) => new Coins(await sha256(utf8(text))).word();
 
 function cells({ k, seed, hashes, width, permuted, codes }, value, cohort) {
   const first = mix(BigInt(seed)) + BigInt(cohort * (hashes ?? 1));
   const cell = (i) => {
     const key = mix(first + BigInt(i));
     if (permuted) return permute(value, k, key) % width;
-    return scale(mix((k ? codes?.[value] ?? mix(BigInt(value)) : value) ^ key), width);
+    const code = k ? codes?.[value] ?? mix(BigInt(value)) : value;
+    return Number((mix(code ^ key) * BigInt(width)) >> 64n);
   };
   return hashes ? range(hashes).map(cell) : cell(0);
 }
@@ -309,7 +304,6 @@ const isLabel = (x) => isText(x) || typeof x === 'boolean' || Number.isSafeInteg
 const isListOf = (test) => (x) => Array.isArray(x) && x.every(test);
 const isThreshold = (x) => isText(x) && /^[1-9]\d{0,19}$/.test(x) && BigInt(x) < W;
 const isEpsilon = (x) => Number.isFinite(x) && x > 0;
-const isOne = (x) => x === 1;
 const allOf = (names, test) => Object.fromEntries(names.map((name) => [name, test]));
 
 /** Refuses missing and unknown keys, and values that break a rule. */
@@ -328,7 +322,7 @@ function parameters(where, spec) {
   const { text, labels, size, other } = Object(spec.domain);
   const k = text === true ? 0 : labels?.length ?? size;
   check(where, spec, {
-    deniable: isOne,
+    deniable: (x) => x === 1,
     ...allOf(name[0] === 'l' ? ['epsilon_inf', 'epsilon_1'] : ['epsilon'], isEpsilon),
     mechanism: () => name !== 'brr' || k === 2,
     domain: () => (k === 0 ? design.includes('cohorts') : isInt(k, 2, 2 ** 31 - 2))
@@ -337,44 +331,51 @@ function parameters(where, spec) {
   });
   check(where, spec.design, allOf(design, (x) => isInt(x, -1, 2 ** 32)));
   check(where, spec.thresholds, allOf(thresholds, isThreshold));
-  const numbers = thresholds.map((threshold) => [threshold, BigInt(spec.thresholds[threshold])]);
-  return { ...spec.design, ...Object.fromEntries(numbers), k };
+  const p = { ...spec.design, k };
+  for (const threshold of thresholds) p[threshold] = BigInt(spec.thresholds[threshold]);
+  return p;
 }
 
 const spell = (x, yes, no) => (x === true ? yes : x === false ? no : x);
+const labelCode = (label) => textCode(String(spell(label, 'True', 'False')));
+
+/** Zeros instead of coins tell how many words each step takes, for every value. */
+function wordsOf(p, { begin, memoise, instant }, key) {
+  const zeros = new Coins();
+  const begun = begin(p, zeros);
+  const first = zeros.used;
+  const kept = memoise(p, begun, key, zeros);
+  const second = zeros.used;
+  instant(p, begun, kept, zeros);
+  return { coinWords: zeros.used, words: [first, second - first, zeros.used - second] };
+}
+
+const same = (p, begun, value) => value;
 
 export async function mechanism(spec, where = 'spec') {
   const p = parameters(where, spec);
   const { labels } = spec.domain;
-  const codeOf = (label) => textCode(String(spell(label, 'True', 'False')));
-  if (labels && p.cohorts) p.codes = await Promise.all(labels.map(codeOf));
-  const [, thresholds, steps] = MECHANISMS.get(spec.mechanism);
-  const same = (_, begun, value) => value;
-  const { begin = () => 0, key = same, memoise = same, instant } = steps;
+  if (labels && p.cohorts) p.codes = await Promise.all(labels.map(labelCode));
+  const [, thresholds, own] = MECHANISMS.get(spec.mechanism);
+  const steps = { begin: () => 0, key: same, memoise: same, ...own };
   const plain = p.k ? Number : BigInt; // in a memo all keys are alike
-  // Zeros instead of coins tell how many words each step takes, for every value.
-  const zeros = new Coins();
-  const begun = begin(p, zeros);
-  const first = zeros.used;
-  const kept = memoise(p, begun, plain(0), zeros);
-  const second = zeros.used;
-  instant(p, begun, kept, zeros);
-  const m = {
-    words: [first, second - first, zeros.used - second],
-    coinWords: zeros.used,
-    twoSteps: /permanent/.test(thresholds) || spec.mechanism === 'dbitflippm',
-    begin: (bytes) => drawn(bytes, (coins) => begin(p, coins)),
-    key: (begun, value) => (p.k ? isInt(value, 0, p.k - 1) : typeof value === 'bigint')
-      ? BigInt(key(p, begun, value)) : refuse('bad-answer', 'not the index of a value'),
-    memoise: (begun, key, bytes) => drawn(bytes, (coins) => memoise(p, begun, plain(key), coins)),
-    instant: (begun, kept, bytes) => drawn(bytes, (coins) => instant(p, begun, kept, coins)),
-    report(value, bytes) {
-      const begun = m.begin(bytes.subarray(0, 8 * first));
-      const kept = m.memoise(begun, m.key(begun, value), bytes.subarray(8 * first, 8 * second));
-      return m.instant(begun, kept, bytes.subarray(8 * second));
-    },
+  const isValue = (x) => (p.k ? isInt(x, 0, p.k - 1) : typeof x === 'bigint');
+  const key = (begun, value) =>
+    isValue(value) ? steps.key(p, begun, value) : refuse('bad-answer', 'not the index of a value');
+  const report = (value, coins) => {
+    const begun = steps.begin(p, coins);
+    return steps.instant(p, begun, steps.memoise(p, begun, key(begun, value), coins), coins);
   };
-  return m;
+  return {
+    ...wordsOf(p, steps, plain(0)),
+    twoSteps: /permanent/.test(thresholds) || spec.mechanism === 'dbitflippm',
+    report: (value, bytes) => drawn(bytes, (coins) => report(value, coins)),
+    begin: (bytes) => drawn(bytes, (coins) => steps.begin(p, coins)),
+    key: (begun, value) => BigInt(key(begun, value)),
+    memoise: (begun, key, bytes) =>
+      drawn(bytes, (coins) => steps.memoise(p, begun, plain(key), coins)),
+    instant: (begun, kept, bytes) => drawn(bytes, (coins) => steps.instant(p, begun, kept, coins)),
+  };
 }
 
 export const report = async (spec, value, bytes) => (await mechanism(spec)).report(value, bytes);
@@ -410,7 +411,7 @@ async function understood(bytes) {
     refuse('bad-manifest', 'not JSON');
   }
   check('manifest', manifest, {
-    deniable: isOne,
+    deniable: (x) => x === 1,
     ...allOf(['title', 'about'], isText),
     epsilon: isEpsilon,
     rounds: (x) => isInt(x, 1, 65535),
@@ -423,9 +424,7 @@ async function understood(bytes) {
   return { manifest, mechanisms: Object.fromEntries(pairs) };
 }
 
-// ---- answers
-
-/** The index of an answer's value. No message repeats an answer: messages end up in logs. */
+/** No message repeats an answer: messages end up in logs. */
 async function encode({ name, kind, edges, mechanism: { domain } }, answers) {
   const must = (be) => refuse('bad-answer', `the answer to "${name}" must be ${be}`);
   const answer = Object.hasOwn(answers, name) ? answers[name] : must('given');
@@ -444,7 +443,7 @@ async function encode({ name, kind, edges, mechanism: { domain } }, answers) {
 
 async function recalled(secret, label, number, words) {
   const { subtle } = crypto;
-  const bytes = Uint8Array.from(secret.match(/../g), (pair) => parseInt(pair, 16));
+  const bytes = Uint8Array.from(secret.match(/../g), (x) => parseInt(x, 16));
   const hash = { name: 'HMAC', hash: 'SHA-256' };
   const mac = await subtle.importKey('raw', bytes, hash, false, ['sign']);
   const derived = await subtle.sign('HMAC', mac, utf8(`deniable memo ${label}`));
@@ -464,7 +463,7 @@ function alone(name, work) {
   return (turns[name] = Promise.resolve(turns[name]).then(work, work));
 }
 
-/** Puts the key on record; what it returns makes the report. */
+/** Puts the key on record, then makes what makes the report. */
 async function remember({ memo, random, manifest }, place, m, value) {
   const storage = memo ?? globalThis.localStorage;
   const most = manifest.changes + 1;
@@ -477,7 +476,7 @@ async function remember({ memo, random, manifest }, place, m, value) {
   const fits = used.includes(key) || used.length < most;
   if (fits && !used.includes(key)) {
     used.push(key);
-    used.sort((x, y) => (x < y ? -1 : 1));
+    used.sort((x, y) => Number(x - y));
     const text = JSON.stringify({ secret, keys: used.map(String), most });
     await storage.setItem(place, text);
     if ((await storage.getItem(place)) !== text) throw Error('it was not kept');
@@ -543,13 +542,12 @@ function sheetOf(collection, round) {
   }
 
   const send = async () =>
-    post(collection, (await (made ?? refuse('not-prepared', 'prepare the answers first'))).body);
+    post(collection, (await (made ?? refuse('prepared', 'prepare the answers first'))).body);
   return { questions, prepare, send };
 }
 
-// ---- the network
+// ---- the network: no cookies, no referrer
 
-// No cookies, no address of the page.
 const PRIVATE = { credentials: 'omit', referrerPolicy: 'no-referrer' };
 
 async function failure(response) {
@@ -564,7 +562,7 @@ async function post({ to, key, fetch, tries, pause }, body) {
   for (let left = tries; ; left--, pause *= 2) {
     const request = { method: 'POST', headers, body, ...PRIVATE };
     const response = await fetch(to, request).catch(() => null);
-    const { status = 503 } = response ?? {};
+    const status = response?.status ?? 503;
     if (status === 200 || status === 201) return { counted: status === 201 };
     const wait = Math.max(pause, 1000 * response?.headers.get('retry-after') || 0);
     const again = status === 429 || status === 503;

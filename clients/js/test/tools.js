@@ -1,6 +1,9 @@
 // What several tests need.
 
+import { webcrypto } from 'node:crypto';
 import { readFileSync } from 'node:fs';
+
+globalThis.crypto ??= webcrypto; // Node 18 has it, but not as a global
 
 export const fromHex = (text) => new Uint8Array(Buffer.from(text, 'hex'));
 export const toHex = (bytes) => Buffer.from(bytes).toString('hex');

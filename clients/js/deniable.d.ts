@@ -1,0 +1,137 @@
+/** Everything that this module refuses. */
+export class DeniableError extends Error {
+  constructor(type: string, message: string);
+  /**
+   * From the client: "bad-manifest", "bad-answer", "bad-round", "prepared", "memo", "coins",
+   * "other-collection", "no-answer" (the network failed) or "unexpected". From a server: the word
+   * after `urn:deniable:` of its problem, such as "id-used".
+   */
+  type: string;
+}
+
+export type Answer = string | number | boolean;
+export type Answers = Record<string, Answer>;
+
+/** A spec (docs/formats.md). */
+export interface Spec {
+  deniable: 1;
+  mechanism: string;
+  domain: { labels?: Answer[]; other?: Answer; size?: number; text?: true };
+  epsilon?: number;
+  epsilon_inf?: number;
+  epsilon_1?: number;
+  design: Record<string, number>;
+  thresholds: Record<string, string>;
+}
+
+export interface Question {
+  name: string;
+  ask: string;
+  kind: 'choice' | 'yes/no' | 'number' | 'text';
+  edges?: number[];
+  candidates?: string[];
+  mechanism: Spec;
+}
+
+/** A manifest (docs/wire-format.md). */
+export interface Manifest {
+  deniable: 1;
+  title: string;
+  about: string;
+  epsilon: number;
+  divide: 'split' | 'sampled';
+  rounds: number;
+  changes: number;
+  questions: Question[];
+}
+
+/** Where a device remembers: localStorage, or anything like it; promises are awaited. */
+export interface Memo {
+  /** What was kept under this name, or null. */
+  getItem(name: string): string | null | Promise<string | null>;
+  setItem(name: string, text: string): void | Promise<void>;
+}
+
+export interface Options {
+  /** The digest that the manifest must have, in lower-case hexadecimal. */
+  digest?: string;
+  /** Default: localStorage. */
+  memo?: Memo;
+  /** Default: the global one. */
+  fetch?: typeof fetch;
+  /** Sent as `Authorization: Bearer <key>` with submissions, and only with these. */
+  key?: string;
+  /** Where to send. Default: /v1/submissions on the server that the manifest came from. */
+  to?: string | URL;
+  /** How often to send before giving up. Default: 6. */
+  tries?: number;
+  /** Milliseconds before the second try; they double each time. Default: 500. */
+  pause?: number;
+  /** For test vectors only: so many bytes, in place of secure ones. */
+  random?: (count: number) => Uint8Array;
+}
+
+/** What would be sent. */
+export interface Submission {
+  body: string;
+  id: string;
+  reports: Record<string, string>;
+}
+
+export interface Sheet {
+  /** Those to ask: all, or the one that was drawn. */
+  readonly questions: Question[];
+  /** Randomises the answers, once: the same answers again give the same bytes, others an error. */
+  prepare(answers: Answers): Promise<Submission>;
+  /** Sends what is prepared. `counted` is false if the server had counted it before. */
+  send(): Promise<{ counted: boolean }>;
+}
+
+export interface Client {
+  readonly manifest: Manifest;
+  readonly digest: string;
+  begin(round?: number): Sheet;
+  /** `begin`, `prepare` and `send`. */
+  answer(answers: Answers, round?: number): Promise<{ counted: boolean }>;
+}
+
+export const Client: {
+  /** From an address, or from the bytes of a manifest. */
+  load(
+    source: string | URL | Uint8Array | ArrayBuffer | { bytes: Uint8Array | ArrayBuffer },
+    options?: Options,
+  ): Promise<Client>;
+};
+
+/** An index of 0..k-1, or the code of a text. */
+export type Value = number | bigint;
+
+/**
+ * A mechanism of a spec, in four steps. `begin` is done before there is an answer; `memoise` for the
+ * key of a value; `instant` for every report. A device that remembers repeats only the last. Steps
+ * with nothing to do need no bytes. Each throws unless it gets exactly the bytes that it needs.
+ */
+export interface Mechanism {
+  /** The 64-bit words that a report eats, and those of begin, memoise and instant. */
+  readonly coinWords: number;
+  readonly words: [number, number, number];
+  /** Whether devices remember it in several rounds. */
+  readonly twoSteps: boolean;
+  /** All steps at once: the bytes of the row of a report. */
+  report(value: Value, bytes: Uint8Array): Uint8Array;
+  begin(bytes: Uint8Array): unknown;
+  key(begun: unknown, value: Value): bigint;
+  memoise(begun: unknown, key: Value, bytes: Uint8Array): unknown;
+  instant(begun: unknown, kept: unknown, bytes: Uint8Array): Uint8Array;
+}
+
+export function mechanism(spec: Spec): Promise<Mechanism>;
+
+/** The row of one report: a pure function of the value and the coins. */
+export function report(spec: Spec, value: Value, bytes: Uint8Array): Promise<Uint8Array>;
+
+/** The code of a text: what stands for it as a value. */
+export function textCode(text: string): Promise<bigint>;
+
+/** Bytes of `crypto.getRandomValues`, any number of them. */
+export function secureBytes(count: number): Uint8Array;

@@ -1,0 +1,306 @@
+// Manifests, answers, sheets and what is sent.
+
+import assert from 'node:assert/strict';
+import { readFileSync } from 'node:fs';
+import test from 'node:test';
+import { gzipSync } from 'node:zlib';
+import { Client, DeniableError, mechanism, secureBytes } from '../deniable.js';
+import { manifestOf, memory, readVectors, specOf } from './tools.js';
+
+const refused = (type, message = /./) => (error) => {
+  assert.ok(error instanceof DeniableError && error instanceof Error, String(error));
+  assert.equal(error.name, 'DeniableError');
+  assert.equal(error.type, type);
+  assert.match(error.message, message);
+  return true;
+};
+
+test('the source is at most 8 KB, compressed', () => {
+  const source = readFileSync(new URL('../deniable.js', import.meta.url));
+  const size = gzipSync(source, { level: 9 }).length;
+  assert.ok(size <= 8 * 1024, `${size} bytes`);
+});
+
+// ---- manifests
+
+test('a manifest has the digest of its bytes', async () => {
+  const bytes = manifestOf();
+  const hash = Buffer.from(await crypto.subtle.digest('SHA-256', bytes)).toString('hex');
+  for (const source of [bytes, bytes.buffer, { bytes }]) {
+    const client = await Client.load(source, { digest: hash });
+    assert.equal(client.digest, hash);
+    assert.equal(client.manifest.title, 'A test');
+  }
+  const other = { digest: '0'.repeat(64) };
+  await assert.rejects(Client.load(bytes, other), refused('other-collection', new RegExp(hash)));
+});
+
+const badManifests = {
+  'another version': [(m) => { m.deniable = 2; }, /deniable/],
+  'a version that is true': [(m) => { m.deniable = true; }, /deniable/],
+  'a missing key': [(m) => { delete m.about; }, /about/],
+  'an unknown key': [(m) => { m.clock = 1; }, /clock/],
+  'no questions': [(m) => { m.questions = []; }, /questions/],
+  'too many questions': [(m, q) => { m.questions = Array(257).fill(q); }, /questions/],
+  'a question that is null': [(m) => { m.questions = [null]; }, /questions/],
+  'a question that is a number': [(m) => { m.questions = [5]; }, /mechanism/],
+  'a name twice': [(m, q) => m.questions.push(q), /questions/],
+  'a bad epsilon': [(m) => { m.epsilon = 0; }, /epsilon/],
+  'an epsilon that is text': [(m) => { m.epsilon = '1'; }, /epsilon/],
+  'another way to divide': [(m) => { m.divide = 'auction'; }, /divide/],
+  'no rounds': [(m) => { m.rounds = 0; }, /rounds/],
+  'half a round': [(m) => { m.rounds = 1.5; }, /rounds/],
+  'too many rounds': [(m) => { m.rounds = 65536; }, /rounds/],
+  'changes without rounds': [(m) => { m.changes = 1; }, /changes/],
+  'a sample in several rounds': [(m) => { m.rounds = 2; m.divide = 'sampled'; }, /divide/],
+  'another kind': [(m, q) => { q.kind = 'essay'; }, /kind/],
+  'an inherited kind': [(m, q) => { q.kind = 'constructor'; }, /kind/],
+  'a kind in a list': [(m, q) => { q.kind = ['choice']; }, /kind/],
+  'a bad name': [(m, q) => { q.name = 'Way'; }, /"name"/],
+  'edges of a choice': [(m, q) => { q.edges = [1]; }, /edges/],
+  'a number without edges': [(m, q) => { q.kind = 'number'; }, /edges/],
+  'edges that descend': [(m, q) => { q.kind = 'number'; q.edges = [2, 1]; }, /edges/],
+  'edges that are text': [(m, q) => { q.kind = 'number'; q.edges = ['1', '2']; }, /edges/],
+  'too few edges': [(m, q) => { q.kind = 'number'; q.edges = [1]; }, /"mechanism"/],
+  'yes or no or other': [(m, q) => { q.kind = 'yes/no'; }, /"mechanism"/],
+  'any text by a mechanism for lists': [(m, q) => { q.mechanism.domain = { text: true }; }, /domain/],
+  'another mechanism': [(m, q) => { q.mechanism.mechanism = 'magic'; }, /magic/],
+  'an inherited mechanism': [(m, q) => { q.mechanism.mechanism = 'constructor'; }, /constructor/],
+  'a mechanism in a list': [(m, q) => { q.mechanism.mechanism = ['grr']; }, /mechanism/],
+  'no spec': [(m, q) => { q.mechanism = null; }, /mechanism/],
+  'another version of the spec': [(m, q) => { q.mechanism.deniable = 2; }, /deniable/],
+  'an unknown key in the spec': [(m, q) => { q.mechanism.extra = 2; }, /extra/],
+  'no thresholds': [(m, q) => { q.mechanism.thresholds = {}; }, /keep/],
+  'thresholds that are null': [(m, q) => { q.mechanism.thresholds = null; }, /thresholds/],
+  'a threshold that is a number': [(m, q) => { q.mechanism.thresholds.keep = 5; }, /keep/],
+  'a threshold with a point': [(m, q) => { q.mechanism.thresholds.keep = '5.0'; }, /keep/],
+  'a threshold of 0': [(m, q) => { q.mechanism.thresholds.keep = '0'; }, /keep/],
+  'a threshold in hexadecimal': [(m, q) => { q.mechanism.thresholds.keep = '0x5'; }, /keep/],
+  'a threshold of 2^64': [(m, q) => { q.mechanism.thresholds.keep = String(2n ** 64n); }, /keep/],
+  'an unknown threshold': [(m, q) => { q.mechanism.thresholds.zero = '5'; }, /zero/],
+  'an unknown design': [(m, q) => { q.mechanism.design = { g: 4 }; }, /"g"/],
+  'no domain': [(m, q) => { q.mechanism.domain = null; }, /domain/],
+  'one label': [(m, q) => { q.mechanism.domain = { labels: ['a'] }; }, /domain/],
+  'labels that are no list': [(m, q) => { q.mechanism.domain = { labels: 'abc' }; }, /domain/],
+  'a label that is null': [(m, q) => { q.mechanism.domain = { labels: ['a', null] }; }, /domain/],
+  'an other that is no label': [(m, q) => { q.mechanism.domain.other = 'x'; }, /domain/],
+  'a choice without labels': [(m, q) => { q.mechanism.domain = { size: 3 }; }, /"mechanism"/],
+};
+
+for (const [name, [change, message]] of Object.entries(badManifests)) {
+  test(`refused: ${name}`, async () => {
+    await assert.rejects(Client.load(manifestOf(change)), refused('bad-manifest', message));
+  });
+}
+
+test('bytes that are no JSON are refused', async () => {
+  for (const bytes of [[], [0x7b], [0xff], [0x22, 0xff, 0x22], [0x35], [0x6e, 0x75, 0x6c, 0x6c]]) {
+    await assert.rejects(Client.load(Uint8Array.from(bytes)), refused('bad-manifest'));
+  }
+});
+
+test('brr is for two answers', async () => {
+  await assert.rejects(Client.load(manifestOf(undefined, 'brr')), refused('bad-manifest', /mechanism/));
+});
+
+// ---- answers
+
+const kinds = JSON.stringify(JSON.parse(readVectors('wire.json')[0].manifest));
+const good = { way: 'car', ever: true, hours: 5, word: 'tea' };
+
+test('bad answers are refused before any coin is drawn, and not repeated', async () => {
+  const random = () => assert.fail('a coin was drawn');
+  const client = await Client.load(new TextEncoder().encode(kinds), { random });
+  const bad = {
+    way: [null, undefined, 1.5, NaN, {}, ['car'], '\ud800'],
+    ever: ['maybe', 'true', 1, 0, null, undefined],
+    hours: [NaN, Infinity, '5', true, null, 5n],
+    word: [5, null, true, '\ud800', 'a\udc00b', ['tea']],
+  };
+  for (const [name, answers] of Object.entries(bad)) {
+    for (const answer of answers) {
+      const sheet = client.begin();
+      await assert.rejects(sheet.prepare({ ...good, [name]: answer }),
+        refused('bad-answer', new RegExp(`"${name}" must be (one of|a finite|well-formed)`)));
+    }
+    const { [name]: _, ...rest } = good;
+    await assert.rejects(client.begin().prepare(rest), refused('bad-answer', new RegExp(name)));
+  }
+  await assert.rejects(client.begin().prepare({ ...good, ever: 'a secret' }), (error) => {
+    assert.doesNotMatch(error.message, /secret/);
+    return true;
+  });
+});
+
+test('labels may be integers and booleans, and are not confused with text', async () => {
+  const change = (m, q) => { q.mechanism.domain.labels = [1, true, 'true']; };
+  const client = await Client.load(manifestOf(change));
+  for (const answer of [1, true, 'true']) await client.begin().prepare({ way: answer });
+  for (const answer of ['1', false, 'True', 2]) {
+    await assert.rejects(client.begin().prepare({ way: answer }), refused('bad-answer', /one of/));
+  }
+});
+
+test('a boolean label is hashed as Python spells it, a text as it is', async () => {
+  const spec = { ...specOf('cms'), domain: { labels: [true, false, 'true', 7] } };
+  const texts = { ...spec, domain: { labels: ['True', 'False', 'true', '7'] } };
+  const [m, same] = [await mechanism(spec), await mechanism(texts)];
+  for (let value = 0; value < 4; value++) {
+    const bytes = secureBytes(8 * m.coinWords);
+    assert.deepEqual(m.report(value, bytes), same.report(value, bytes));
+  }
+});
+
+test('an index that is none is refused', async () => {
+  const m = await mechanism(specOf('grr'));
+  for (const value of [-1, 10, 0.5, '0', 0n, NaN, undefined]) {
+    assert.throws(() => m.report(value, secureBytes(16)), refused('bad-answer'));
+  }
+});
+
+// ---- sheets
+
+test('a round is one of the manifest', async () => {
+  const client = await Client.load(manifestOf((m) => { m.rounds = 3; }));
+  for (const round of [1, 2, 3]) client.begin(round);
+  for (const round of [0, 4, 1.5, '1', null]) {
+    assert.throws(() => client.begin(round), refused('bad-round', /1\.\.3/));
+  }
+});
+
+test('a sheet is prepared once: the same bytes again, and nothing for other answers', async () => {
+  const client = await Client.load(manifestOf());
+  const sheet = client.begin();
+  await assert.rejects(sheet.send(), refused('prepared'));
+  const [first, second] = await Promise.all([0, 1].map(() => sheet.prepare({ way: 'car' })));
+  assert.deepEqual(first, second);
+  assert.equal((await sheet.prepare({ way: 'car' })).body, first.body);
+  assert.match(first.body, /^\{"collection":"[0-9a-f]{64}","id":"[0-9a-f]{32}","reports":\{"way":"0[012]"\},"round":1\}$/);
+  assert.deepEqual(JSON.parse(first.body).reports, first.reports);
+  await assert.rejects(sheet.prepare({ way: 'train' }), refused('prepared'));
+  const { id } = await client.begin().prepare({ way: 'car' });
+  assert.notEqual(id, first.id);
+});
+
+test('only the drawn question needs an answer', async () => {
+  const manifest = readVectors('wire.json')[1].manifest;
+  const client = await Client.load(new TextEncoder().encode(manifest));
+  const sheet = client.begin();
+  assert.equal(sheet.questions.length, 1);
+  const [{ name }] = sheet.questions;
+  const { reports } = await sheet.prepare({ [name]: good[name] });
+  assert.deepEqual(Object.keys(reports), [name]);
+});
+
+// ---- sending
+
+/** A server that gives these answers; a null is no answer. */
+function server(...answers) {
+  const requests = [];
+  const fetch = async (url, request) => {
+    requests.push({ url: String(url), ...request });
+    const answer = answers[Math.min(requests.length, answers.length) - 1];
+    if (answer === null) throw new TypeError('fetch failed');
+    const [status, problem, headers] = [answer].flat();
+    return new Response(problem && JSON.stringify(problem), { status, headers });
+  };
+  return { fetch, requests };
+}
+
+async function send(answers, options = {}) {
+  const { fetch, requests } = server(...answers);
+  const to = 'https://example.org/v1/submissions';
+  const client = await Client.load(manifestOf(), { fetch, to, pause: 1, ...options });
+  return { requests, sent: client.answer({ way: 'car' }) };
+}
+
+test('a submission is counted once', async () => {
+  const { sent, requests } = await send([201]);
+  assert.deepEqual(await sent, { counted: true });
+  assert.equal(requests.length, 1);
+  const [{ url, method, headers, body, credentials, referrerPolicy }] = requests;
+  assert.equal(url, 'https://example.org/v1/submissions');
+  assert.deepEqual([method, credentials, referrerPolicy], ['POST', 'omit', 'no-referrer']);
+  assert.deepEqual(headers, { 'Content-Type': 'application/json' });
+  assert.deepEqual(Object.keys(JSON.parse(body)), ['collection', 'id', 'reports', 'round']);
+  assert.deepEqual(await (await send([200])).sent, { counted: false });
+});
+
+test('a key is sent if there is one', async () => {
+  const { sent, requests } = await send([201], { key: 'open sesame' });
+  await sent;
+  assert.equal(requests[0].headers.Authorization, 'Bearer open sesame');
+});
+
+test('no answer, 429 and 503: the same bytes again', async () => {
+  const { sent, requests } = await send([null, 429, 503, null, 200]);
+  assert.deepEqual(await sent, { counted: false });
+  assert.equal(requests.length, 5);
+  assert.equal(new Set(requests.map(({ body }) => body)).size, 1);
+});
+
+test('there is a limit, and the pause doubles', async () => {
+  const start = performance.now();
+  const { sent, requests } = await send([null], { tries: 4, pause: 10 });
+  await assert.rejects(sent, refused('no-answer'));
+  assert.equal(requests.length, 4);
+  assert.ok(performance.now() - start >= 65); // 10 + 20 + 40, less what timers may be early
+  const busy = { type: 'urn:deniable:busy', detail: 'later' };
+  await assert.rejects((await send([[429, busy]], { tries: 2 })).sent, refused('busy', /later/));
+});
+
+test('Retry-After is obeyed, and too long a wait is an error', async () => {
+  const start = performance.now();
+  const { sent } = await send([[429, null, { 'retry-after': '1' }], 201]);
+  await sent;
+  assert.ok(performance.now() - start >= 990);
+  const { sent: never, requests } = await send([[503, null, { 'retry-after': '3600' }]]);
+  await assert.rejects(never, refused('unexpected'));
+  assert.equal(requests.length, 1);
+});
+
+test('other statuses are errors, at once', async () => {
+  const problems = [
+    [400, 'malformed'], [401, 'no-key'], [409, 'id-used'], [409, 'other-collection'],
+    [413, 'too-large'], [415, 'media-type'], [422, 'impossible-report'],
+  ];
+  for (const [status, word] of problems) {
+    const problem = { type: `urn:deniable:${word}`, detail: `why ${word}`, status };
+    const { sent, requests } = await send([[status, problem], 201]);
+    await assert.rejects(sent, refused(word, new RegExp(`why ${word}`)));
+    assert.equal(requests.length, 1);
+  }
+  for (const answer of [500, 404, 302, [500, 'text'], [500, 5], [418, { type: 7 }]]) {
+    const { sent } = await send([answer]);
+    await assert.rejects(sent, (error) => error instanceof DeniableError);
+  }
+});
+
+test('a failed sheet can be sent again, with the same bytes', async () => {
+  const { fetch, requests } = server(null, null, 201);
+  const to = 'https://example.org/x';
+  const client = await Client.load(manifestOf(), { fetch, to, pause: 1, tries: 2 });
+  const sheet = client.begin();
+  await sheet.prepare({ way: 'car' });
+  await assert.rejects(sheet.send(), refused('no-answer'));
+  assert.deepEqual(await sheet.send(), { counted: true });
+  assert.equal(new Set(requests.map(({ body }) => body)).size, 1);
+});
+
+test('a client is loaded from a URL, and sends to its server', async () => {
+  const requests = [];
+  const fetch = async (url, request) => {
+    requests.push([String(url), request.method]);
+    return request.method ? new Response(null, { status: 201 }) : new Response(manifestOf());
+  };
+  for (const url of ['https://example.org/some/where', new URL('https://example.org/some/where')]) {
+    const client = await Client.load(url, { fetch, memo: memory() });
+    assert.deepEqual(await client.answer({ way: 'train' }), { counted: true });
+  }
+  assert.deepEqual(requests.slice(0, 2),
+    [['https://example.org/some/where', undefined], ['https://example.org/v1/submissions', 'POST']]);
+  const { fetch: none } = server(404);
+  await assert.rejects(Client.load('https://example.org/', { fetch: none }), refused('unexpected'));
+  const { fetch: silent } = server(null);
+  await assert.rejects(Client.load('https://example.org/', { fetch: silent }), refused('no-answer'));
+});
