@@ -61,7 +61,7 @@ export interface Options {
   fetch?: typeof fetch;
   /** Sent as `Authorization: Bearer <key>` with submissions, and only with these. */
   key?: string;
-  /** Where to send. Default: /v1/submissions on the server that the manifest came from. */
+  /** Where to send. Default: `submissions` beside the manifest, hence .../v1/submissions. */
   to?: string | URL;
   /** How often to send before giving up. Default: 6. */
   tries?: number;
@@ -107,8 +107,8 @@ export const Client: {
 export type Value = number | bigint;
 
 /**
- * A mechanism of a spec, in four steps. `begin` is done before there is an answer; `memoise` for the
- * key of a value; `instant` for every report. A device that remembers repeats only the last. Steps
+ * A mechanism, in four steps. `begin` is done before there is an answer, `memoise` for the
+ * key of a value, `instant` for every report. A device that remembers repeats only the last. Steps
  * with nothing to do need no bytes. Each throws unless it gets exactly the bytes that it needs.
  */
 export interface Mechanism {

@@ -71,7 +71,7 @@ function pack(size, values) {
   return bytes;
 }
 
-/** SplitMix64: public, like all hashing here. */
+/** SplitMix64. */
 function mix(x) {
   x = BigInt.asUintN(64, x + 0x9e3779b97f4a7c15n);
   x = BigInt.asUintN(64, (x ^ (x >> 30n)) * 0xbf58476d1ce4e5b9n);
@@ -317,7 +317,8 @@ function check(where, object, rules) {
 /** The integers of a spec; k is 0 for texts. */
 function parameters(where, spec) {
   const name = spec?.mechanism;
-  const family = MECHANISMS.get(name) ?? refuse('bad-manifest', `${where}: mechanism "${name}"?`);
+  const family = MECHANISMS.get(name)
+    ?? refuse('bad-manifest', `${where}: mechanism "${name}" is not understood`);
   const [design, thresholds] = family.slice(0, 2).map((names) => names.match(/\w+/g) ?? []);
   const { text, labels, size, other } = Object(spec.domain);
   const k = text === true ? 0 : labels?.length ?? size;
@@ -557,6 +558,7 @@ async function failure(response) {
 }
 
 async function post({ to, key, fetch, tries, pause }, body) {
+  if (!to) refuse('no-answer', 'say where to send');
   const headers = { 'Content-Type': 'application/json' };
   if (key) headers.Authorization = `Bearer ${key}`;
   for (let left = tries; ; left--, pause *= 2) {
@@ -580,7 +582,7 @@ async function load(source, options = {}) {
   const bytes = new Uint8Array(url ? await response.arrayBuffer() : source.bytes ?? source);
   const digest = hex(await sha256(bytes));
   if (digest !== (options.digest ?? digest)) refuse('other-collection', `the digest is ${digest}`);
-  const to = url && new URL('/v1/submissions', url);
+  const to = url && new URL('submissions', url);
   const usual = { to, random: secureBytes, tries: 6, pause: 500 };
   const collection = { ...usual, ...options, fetch, ...(await understood(bytes)), digest };
   const begin = (round = 1) => sheetOf(collection, round);

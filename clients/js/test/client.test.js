@@ -63,7 +63,7 @@ const badManifests = {
   'edges that are text': [(m, q) => { q.kind = 'number'; q.edges = ['1', '2']; }, /edges/],
   'too few edges': [(m, q) => { q.kind = 'number'; q.edges = [1]; }, /"mechanism"/],
   'yes or no or other': [(m, q) => { q.kind = 'yes/no'; }, /"mechanism"/],
-  'any text by a mechanism for lists': [(m, q) => { q.mechanism.domain = { text: true }; }, /domain/],
+  'any text for grr': [(m, q) => { q.mechanism.domain = { text: true }; }, /domain/],
   'another mechanism': [(m, q) => { q.mechanism.mechanism = 'magic'; }, /magic/],
   'an inherited mechanism': [(m, q) => { q.mechanism.mechanism = 'constructor'; }, /constructor/],
   'a mechanism in a list': [(m, q) => { q.mechanism.mechanism = ['grr']; }, /mechanism/],
@@ -100,7 +100,8 @@ test('bytes that are no JSON are refused', async () => {
 });
 
 test('brr is for two answers', async () => {
-  await assert.rejects(Client.load(manifestOf(undefined, 'brr')), refused('bad-manifest', /mechanism/));
+  const three = manifestOf(undefined, 'brr');
+  await assert.rejects(Client.load(three), refused('bad-manifest', /mechanism/));
 });
 
 // ---- answers
@@ -175,11 +176,13 @@ test('a sheet is prepared once: the same bytes again, and nothing for other answ
   const [first, second] = await Promise.all([0, 1].map(() => sheet.prepare({ way: 'car' })));
   assert.deepEqual(first, second);
   assert.equal((await sheet.prepare({ way: 'car' })).body, first.body);
-  assert.match(first.body, /^\{"collection":"[0-9a-f]{64}","id":"[0-9a-f]{32}","reports":\{"way":"0[012]"\},"round":1\}$/);
-  assert.deepEqual(JSON.parse(first.body).reports, first.reports);
+  const { digest: collection } = client;
+  const { id: own, reports } = first;
+  assert.equal(first.body, JSON.stringify({ collection, id: own, reports, round: 1 }));
+  assert.match(`${own} ${reports.way}`, /^[0-9a-f]{32} 0[012]$/);
   await assert.rejects(sheet.prepare({ way: 'train' }), refused('prepared'));
   const { id } = await client.begin().prepare({ way: 'car' });
-  assert.notEqual(id, first.id);
+  assert.notEqual(id, own);
 });
 
 test('only the drawn question needs an answer', async () => {
@@ -193,6 +196,11 @@ test('only the drawn question needs an answer', async () => {
 });
 
 // ---- sending
+
+test('who loads from bytes must say where to send', async () => {
+  const client = await Client.load(manifestOf(), { fetch: () => assert.fail('fetched') });
+  await assert.rejects(client.answer({ way: 'car' }), refused('no-answer', /where/));
+});
 
 /** A server that gives these answers; a null is no answer. */
 function server(...answers) {
@@ -293,14 +301,15 @@ test('a client is loaded from a URL, and sends to its server', async () => {
     requests.push([String(url), request.method]);
     return request.method ? new Response(null, { status: 201 }) : new Response(manifestOf());
   };
-  for (const url of ['https://example.org/some/where', new URL('https://example.org/some/where')]) {
+  const address = 'https://example.org/some/v1/manifest';
+  for (const url of [address, new URL(address)]) {
     const client = await Client.load(url, { fetch, memo: memory() });
     assert.deepEqual(await client.answer({ way: 'train' }), { counted: true });
   }
-  assert.deepEqual(requests.slice(0, 2),
-    [['https://example.org/some/where', undefined], ['https://example.org/v1/submissions', 'POST']]);
+  const there = ['https://example.org/some/v1/submissions', 'POST'];
+  assert.deepEqual(requests.slice(0, 2), [[address, undefined], there]);
   const { fetch: none } = server(404);
-  await assert.rejects(Client.load('https://example.org/', { fetch: none }), refused('unexpected'));
+  await assert.rejects(Client.load(address, { fetch: none }), refused('unexpected'));
   const { fetch: silent } = server(null);
-  await assert.rejects(Client.load('https://example.org/', { fetch: silent }), refused('no-answer'));
+  await assert.rejects(Client.load(address, { fetch: silent }), refused('no-answer'));
 });

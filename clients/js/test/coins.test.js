@@ -15,8 +15,9 @@ const MOST = { 1: 37.33, 3: 44.85, 9: 60.67 };
 function chiSquare(counts, probabilities) {
   const total = counts.reduce((sum, count) => sum + count, 0);
   assert.ok(Math.abs(probabilities.reduce((x, y) => x + y) - 1) < 1e-9);
-  const found = counts.reduce(
-    (sum, count, i) => sum + (count - total * probabilities[i]) ** 2 / (total * probabilities[i]), 0);
+  const expected = probabilities.map((p) => total * p);
+  const terms = counts.map((count, i) => (count - expected[i]) ** 2 / expected[i]);
+  const found = terms.reduce((x, y) => x + y);
   assert.ok(found < MOST[counts.length - 1], `chi-square ${found}`);
 }
 

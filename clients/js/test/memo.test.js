@@ -7,9 +7,7 @@ import { givenBytes, manifestOf, memory } from './tools.js';
 
 const again = (m) => Object.assign(m, { rounds: 9, changes: 1 });
 
-/** Bytes of which no coin is below any threshold, so that `instant` of lgrr draws the last answer. */
-const high = (count) => new Uint8Array(count).fill(255);
-/** And of which all are: then it reports what is kept. */
+/** Coins that are below every threshold: `instant` of lgrr then reports what is kept. */
 const low = (count) => new Uint8Array(count);
 
 const load = (options, mechanism = 'lgrr') => Client.load(manifestOf(again, mechanism), options);
@@ -59,7 +57,8 @@ test('no more keys than the budget: then a key in use is reported', async () => 
   const train = await report(client, 'train');
   const before = memo.getItem(place(client));
   assert.equal(await report(client, 'other'), car); // the low word chooses the first key
-  const last = await load({ memo, random: (n) => (n === 24 ? new Uint8Array([...high(8), ...low(16)]) : low(n)) });
+  const random = (count) => low(count).fill(255, 0, 8); // a high word chooses the last
+  const last = await load({ memo, random });
   assert.equal(await report(last, 'other'), train);
   assert.equal(await report(last, 'car'), car);
   assert.equal(memo.getItem(place(client)), before);
@@ -81,7 +80,10 @@ const storages = {
   'that cannot be written': { getItem: () => null, setItem: () => { throw new Error('full'); } },
   'that cannot be read': { getItem: () => { throw new Error('denied'); }, setItem: () => {} },
   'that keeps nothing': { getItem: () => null, setItem: () => {} },
-  'that keeps half': { getItem() { return this.text ?? null; }, setItem(name, text) { this.text = text.slice(1); } },
+  'that keeps half': {
+    getItem() { return this.text ?? null; },
+    setItem(name, text) { this.text = text.slice(1); },
+  },
 };
 
 for (const [name, memo] of Object.entries(storages)) {
@@ -148,7 +150,7 @@ test('a failed sheet may be prepared again', async () => {
   await sheet.prepare({ way: 'train' });
 });
 
-test('two at once share one secret and one budget, with a storage that takes its time', async () => {
+test('two at once share one secret and one budget, also in a slow storage', async () => {
   const { map } = memory();
   const later = (result) => new Promise((resolve) => setTimeout(resolve, 2, result));
   const memo = {

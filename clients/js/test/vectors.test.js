@@ -14,7 +14,8 @@ function rowOf({ mechanism: name, domain, design }, found) {
   if (typeof found === 'string') return found;
   const k = domain.size ?? domain.labels?.length;
   if (Array.isArray(found)) {
-    if (found.length === 4) return found.map((x, i) => little(x, i < 3 ? 4 : needed(design.g))).join('');
+    const part = (x, i) => little(x, i < 3 ? 4 : needed(design.g));
+    if (found.length === 4) return found.map(part).join('');
     const [first, inner] = found;
     if (typeof first === 'string') return first + inner;
     const rows = 2 ** Math.ceil(Math.log2(design.width ?? 2));
@@ -58,20 +59,13 @@ for (const [i, { spec, reports }] of vectors.entries()) {
       const begun = m.begin(first);
       const kept = m.memoise(begun, m.key(begun, index), second);
       assert.equal(toHex(m.instant(begun, kept, third)), toHex(row));
-      for (const wrong of [bytes.slice(8), bytes.slice(1), new Uint8Array([...bytes, 0]), new Uint8Array(0)]) {
+      const longer = Uint8Array.from([...bytes, 0]);
+      for (const wrong of [bytes.slice(8), bytes.slice(1), bytes.slice(0, 0), longer]) {
         assert.throws(() => m.report(index, wrong), { name: 'DeniableError', type: 'coins' });
       }
     }
   });
 }
-
-test('the memo is derived as docs/memo.md says', async () => {
-  // rappor begins with choice(cohorts) of the first word of the begin stream.
-  const { spec } = vectors.find((vector) => vector.spec.mechanism === 'rappor');
-  const m = await mechanism(spec);
-  const first = fromHex('322f2574f3d515e4');
-  assert.equal(m.begin(first), Number((new DataView(first.buffer).getBigUint64(0, true) * 64n) >> 64n));
-});
 
 const wire = new URL('../../../tests/vectors/v1/wire.json', import.meta.url);
 const skip = !existsSync(wire) && 'tests/vectors/v1/wire.json is not there yet';
