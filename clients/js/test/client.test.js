@@ -133,6 +133,31 @@ test('bad answers are refused before any coin is drawn, and not repeated', async
   });
 });
 
+/** The index that an answer becomes: with coins of zeros grr reports it as it is. */
+async function indexOf(answer, kind, labels, more = {}, other = {}) {
+  const change = (m, q) => {
+    Object.assign(q, { kind, ...more });
+    q.mechanism.domain = { labels, ...other };
+  };
+  const client = await Client.load(manifestOf(change), { random: (n) => new Uint8Array(n) });
+  return parseInt((await client.begin().prepare({ way: answer })).reports.way, 16);
+}
+
+test('answers become the index of their value', async () => {
+  const edges = [-0.5, 5, 7.25];
+  const numbers = [[-1e300, 0], [-0.5, 1], [0, 1], [4.99, 1], [5, 2], [7, 2], [7.25, 3], [8, 3]];
+  for (const [answer, index] of numbers) {
+    assert.equal(await indexOf(answer, 'number', ['a', 'b', 'c', 'd'], { edges }), index);
+  }
+  for (const [answer, index] of [[true, 0], ['yes', 0], [false, 1], ['no', 1]]) {
+    assert.equal(await indexOf(answer, 'yes/no', ['yes', 'no']), index);
+  }
+  const ways = ['car', 'other', 'train'];
+  for (const [answer, index] of [['car', 0], ['train', 2], ['rocket', 1], [7, 1], [true, 1]]) {
+    assert.equal(await indexOf(answer, 'choice', ways, {}, { other: 'other' }), index);
+  }
+});
+
 test('labels may be integers and booleans, and are not confused with text', async () => {
   const change = (m, q) => { q.mechanism.domain.labels = [1, true, 'true']; };
   const client = await Client.load(manifestOf(change));
