@@ -35,9 +35,9 @@ def choice(name, family, epsilon=1.0, **design):
     return Question(name, f"Your fruit ({name})?", "choice", family(domain, epsilon, **design))
 
 
-def sent(collection, answers, label, memos=None, round_=1):
+def sent(collection, answers, label, memos=None, round_=1, coins=None):
     """One submission: the coins that it ate, and the bytes that it is."""
-    coins = stream(label, coin_words(collection) * WORD_BYTES)
+    coins = coins or stream(label, coin_words(collection) * WORD_BYTES)
     read = ByteCoins(coins)
     rows = respond(collection, indices(collection, answers), read, memos or {})
     read.finish()
@@ -95,6 +95,42 @@ def remembered():
     yield collection, made, {name: secret.hex() for name, secret in secrets.items()}
 
 
+def without_noise():
+    """Coins of zeros keep every value as it is: what is sent shows how answers are read."""
+    edges = (-0.5, 0, 5, 7.25, 1e6)
+    labels = Domain([True, 7, "8", "é"], other="é")
+    questions = (
+        Question("hours", "Hours?", "number", mechanism("grr", bin_names(edges), 1.0), edges),
+        Question("any", "Any?", "choice", mechanism("grr", labels, 1.0)),
+        Question("hashed", "Any?", "choice", mechanism("orr", labels, 1.0)),
+        Question("ever", "Ever?", "yes/no", mechanism("brr", ["yes", "no"], 1.0)),
+    )
+    collection = Collection("Without noise", questions, 4.0)
+    coins = bytes(coin_words(collection) * WORD_BYTES)
+    numbers = [-1, -0.5, -0.25, 0, 4.999999999999999, 5, 7.25, 999999.9999999999, 1e6]
+    anything = [True, 7, "8", "é", "e\u0301", "True", "7", 8, False]
+    made = []
+    for i, (number, label) in enumerate(zip(numbers, anything, strict=True)):
+        answers = {"hours": number, "any": label, "hashed": label, "ever": i % 2 == 0}
+        made.append(sent(collection, answers, f"plain {i}", coins=coins))
+    yield collection, made, {}
+
+
+def texts_again():
+    """Any text, from a device that remembers."""
+    asked = Question("word", "Which?", "text", mechanism("rappor", Text(), 0.5), candidates=())
+    collection = Collection("Words again", (asked,), 16.0, rounds=3, changes=1)
+    secret = stream("secret word", 32)
+    memo = MemoryMemo(asked.mechanism, collection.digest, most=2)
+    memo._memory = Memory(secret, 2)
+    words = ["tea", "coffee", "日本"]
+    made = [
+        sent(collection, {"word": word}, f"word {word}", {"word": memo}, i)
+        for i, word in enumerate(words, 1)
+    ]
+    yield collection, made, {"word": secret.hex()}
+
+
 def refused(collection, submission):
     """Bodies that a server must refuse, with the type of the problem."""
     good = json.loads(submission["body"])
@@ -129,7 +165,13 @@ def refused(collection, submission):
 
 def main():
     cases = []
-    for collection, submissions, secrets in (*kinds(), *families(), *remembered()):
+    for collection, submissions, secrets in (
+        *kinds(),
+        *families(),
+        *remembered(),
+        *without_noise(),
+        *texts_again(),
+    ):
         bad = refused(collection, submissions[0])
         cases.append(
             {

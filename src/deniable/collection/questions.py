@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import math
 import re
+import sys
 from bisect import bisect_right
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -18,6 +19,8 @@ KINDS = ("choice", "yes/no", "number", "text")
 YES_NO = ("yes", "no")
 NAME = re.compile("[a-z][a-z0-9_]{0,31}")
 MOST_EDGES = 1000
+#: The largest number that a double can be.
+MOST_NUMBER = int(sys.float_info.max)
 
 
 @dataclass(frozen=True)
@@ -54,9 +57,11 @@ class Question:
             return YES_NO[0] if answer else YES_NO[1]
         if self.kind == "number":
             number = isinstance(answer, (int, float)) and not isinstance(answer, bool)
-            if not number or not math.isfinite(answer):
+            if not number or abs(answer) > MOST_NUMBER or math.isnan(answer):
                 raise InvalidArgument(self.name, answer, "a finite number")
-            return bin_names(self.edges)[bisect_right(self.edges, answer)]
+            return bin_names(self.edges)[bisect_right(self.edges, float(answer))]
+        if self.kind == "choice" and not isinstance(answer, (str, int)):
+            raise InvalidArgument(self.name, answer, "a text, an integer or a boolean")
         return answer
 
     def index(self, answer: Any) -> int:
