@@ -62,6 +62,15 @@ class Alphabet:
         sums = self.contributions(self._outputs) @ weights
         return float(sums.min()), float(sums.max())
 
+    def ranges(self) -> tuple[Floats, Floats]:
+        """The extremes for every single value; where values are alike, but for the last."""
+        k = self.mechanism.domain.size
+        values = [0, k - 1] if self.alike else range(k)
+        pairs = [self.extremes(np.bincount([value], minlength=k)) for value in values]
+        repeats = [k - 1, 1] if self.alike else np.ones(k, dtype=np.int64)
+        low, high = (np.repeat(part, repeats) for part in np.array(pairs).T)
+        return low, high
+
     def diameter(self) -> float:
         """The largest l1 distance between the contributions of two reports."""
         x = self.contributions(self._outputs)
@@ -120,6 +129,11 @@ class Alphabet:
         low, high = self.extremes(np.bincount([0], minlength=k))
         return Products(0.0, max(a * a, a * (a + b + 1)), max(high, -low) ** 2)
 
+    def least_means(self) -> Floats:
+        """For each value, what a genuine report contributes to it on average, whatever the answer,
+        at least: 0, since the estimate is unbiased."""
+        return np.zeros(self.mechanism.domain.size)
+
     def draws(self, data: Data) -> list[float]:
         """P-values of the parts that are drawn whatever the answer."""
         return []
@@ -160,15 +174,6 @@ def ranks(weights: Integers, rng: Generator) -> Integers:
     places = np.empty_like(order)
     np.put_along_axis(places, order, np.arange(weights.shape[1])[None, :], axis=1)
     return places
-
-
-def uniform_pvalue(counts: Integers, factor: float = 1.0) -> float:
-    """The chi-square test that all cells are equally likely; ``factor`` scales the statistic."""
-    from scipy.stats import chi2
-
-    expected = counts.sum() / len(counts)
-    statistic = factor * float(np.sum((counts - expected) ** 2)) / expected
-    return float(chi2.sf(statistic, len(counts) - 1))
 
 
 def alphabet_of(mechanism: Mechanism) -> Alphabet:

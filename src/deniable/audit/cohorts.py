@@ -12,9 +12,9 @@ from typing import Any
 import numpy as np
 from numpy.random import Generator
 
-from deniable.audit.alphabets import BLOCK, Alphabet, Data, Integers, Supports, alphabet_of
-from deniable.audit.alphabets import uniform_pvalue as uniform
+from deniable.audit.alphabets import BLOCK, Alphabet, Data, Floats, Integers, Supports, alphabet_of
 from deniable.audit.indices import Values
+from deniable.audit.tails import binomial_pvalue
 
 
 class Cohorts(Supports):
@@ -100,7 +100,18 @@ class Cohorts(Supports):
     def size_law(self) -> Any:
         return self.inner.size_law()
 
+    def least_means(self) -> Floats:
+        """The estimate is unbiased only over the choice of the hash functions. With given ones a
+        value is supported with the inner q at least, however seldom it collides; nothing is known
+        about what is outside of the candidates."""
+        m = self.mechanism
+        means = np.full(m.domain.size, float((m.inner.q - m.q) / (m.p - m.q)))
+        if m.is_open:
+            means[-1] = -np.inf
+        return means
+
     def draws(self, data: Data) -> list[float]:
         counts = np.bincount(data["cohort"], minlength=self.mechanism.cohorts)
-        own = [uniform(counts)] if self.mechanism.cohorts > 1 else []
+        chance = 1 / self.mechanism.cohorts
+        own = [binomial_pvalue(counts, len(data), chance)] if chance < 1 else []
         return [*own, *self.inner.draws(data["report"])]

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from deniable.audit.alphabets import Alphabet, alphabet_of
+from deniable.audit.alphabets import alphabet_of
 from deniable.audit.detection import detect
 from deniable.audit.influence import influence, weights_of
 from deniable.errors import require_int, require_type
@@ -41,22 +41,12 @@ def robust_intervals(tally: Tally, forged: int, confidence: float = 0.95) -> Flo
     m, total = tally.mechanism, tally.n
     genuine = total - require_int("forged", forged, 0, total - 1)
     f = m.unbiased(tally.counts, total)
-    low, high = _extremes(alphabet_of(m), m.domain.size)
+    low, high = alphabet_of(m).ranges()
     a, b = (part / genuine for part in m.estimated_line(tally.counts, total, f))
     least, most = (total * f - forged * high) / genuine, (total * f - forged * low) / genuine
     lower = score_intervals(least, a, b, confidence)[:, 0]
     upper = score_intervals(most, a, b, confidence)[:, 1]
     return np.clip(np.stack([lower, upper], axis=1), 0.0, 1.0)
-
-
-def _extremes(alphabet: Alphabet, k: int) -> tuple[Floats, Floats]:
-    """The extremes of every value's contribution; where values are alike, but for the last."""
-    values = [0, k - 1] if alphabet.alike else range(k)
-    pairs = [alphabet.extremes(np.bincount([v], minlength=k)) for v in values]
-    low, high = np.array(pairs).T
-    if len(values) == k:
-        return low, high
-    return tuple(np.append(np.full(k - 1, x[0]), x[1]) for x in (low, high))  # type: ignore[return-value]
 
 
 def recovered(tally: Tally, forged: int, targets: Iterable[Any] | None = None) -> Floats:

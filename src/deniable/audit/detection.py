@@ -2,7 +2,8 @@
 
 A test that rejects shows that somebody forges; one that does not shows nothing, since a forger who
 knows the tests can obey the laws (an honestly randomised lie obeys all of them). All p-values are
-for the hypothesis that every report is genuine.
+for the hypothesis that every report is genuine, and hold for every number of reports: they are
+exact binomial tails or bounds of `tails`, times the number of things that were looked at.
 """
 
 from __future__ import annotations
@@ -13,13 +14,22 @@ import numpy as np
 from numpy.typing import NDArray
 
 from deniable.audit.alphabets import BLOCK, Alphabet, Products, alphabet_of
+from deniable.audit.tails import bernstein, binomial_pvalue, chernoff
 from deniable.errors import InvalidArgument, require_type
 from deniable.reports import Reports
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
 
-#: Sizes with fewer expected reports are pooled.
+#: The tests, and what they look at.
+TESTS = {
+    "negative": "whether a frequency is below 0",
+    "sizes": "how much reports support in all",
+    "draws": "what is drawn whatever the answer",
+    "total": "whether the frequencies sum to 1",
+    "pairs": "how often two values are supported together",
+}
+#: Sizes with fewer expected reports are pooled: they would say little each.
 LEAST_EXPECTED = 10.0
 #: Values whose pairs are compared: the most frequent ones.
 COMPARED = 256
@@ -27,11 +37,9 @@ COMPARED = 256
 
 @dataclass(frozen=True)
 class Detection:
-    """The p-value of every test that suits the mechanism, and whether they raise the alarm.
+    """The p-value of every one of the `TESTS` that suits the mechanism, and the alarm.
 
-    "sizes": how much reports support in all (chi-square against the exact law). "draws": what is
-    drawn whatever the answer (chi-square). "pairs": how often two values are supported together.
-    "total": whether the frequencies sum to 1. "negative": whether one is below 0.
+    The tests that are ``left_out`` have nothing to look at in reports of this mechanism.
     """
 
     p_values: dict[str, float]
@@ -42,25 +50,43 @@ class Detection:
     @property
     def alarm(self) -> bool:
         """Whether one p-value is at most level / (number of tests): false in 1 - level of all
-        genuine collections at least."""
+        genuine collections at least, of any size."""
         return min(self.p_values.values()) <= self.level / len(self.p_values)
+
+    @property
+    def left_out(self) -> tuple[str, ...]:
+        """The tests that were not made."""
+        return tuple(name for name in TESTS if name not in self.p_values)
+
+    @property
+    def words(self) -> str:
+        """The outcome in one sentence."""
+        name, least = min(self.p_values.items(), key=lambda item: item[1])
+        found = f"the least p-value is {least:.2g}, of {name!r} ({TESTS[name]})"
+        made = f"{len(self.p_values)} tests" if len(self.p_values) > 1 else "one test"
+        verdict = "somebody forges" if self.alarm else "nothing shows forged reports"
+        rest = f"; left out: {', '.join(self.left_out)}" if self.left_out else ""
+        return f"{verdict}: {found}; {made} at level {self.level:g} together{rest}"
+
+    def __str__(self) -> str:
+        return self.words
 
 
 def detect(reports: Reports, level: float = 0.01) -> Detection:
-    """Test whether all reports are genuine; the rate of false alarms holds for many reports."""
+    """Test whether all reports are genuine: a false alarm has at most the probability ``level``."""
     require_type("reports", reports, Reports)
     if not isinstance(level, float) or not 0 < level < 1:
         raise InvalidArgument("level", level, "a number strictly between 0 and 1")
     if not len(reports):
         raise InvalidArgument("reports", reports, "at least one report")
     alphabet, data = alphabet_of(reports.mechanism), reports.data
-    found = {"negative": _negative(reports)}
+    found = {"negative": _negative(alphabet, reports)}
     if (sizes := alphabet.sizes(data)) is not None:
         found["sizes"] = _sizes(sizes, alphabet.size_law())
     if draws := alphabet.draws(data):
         found["draws"] = min(1.0, len(draws) * min(draws))
     if alphabet.uncorrelated:
-        found["total"] = _total(reports)
+        found["total"] = _total(alphabet, reports)
     products = alphabet.products()
     if products is None:
         return Detection(found, level, ())
@@ -71,40 +97,49 @@ def detect(reports: Reports, level: float = 0.01) -> Detection:
     return Detection(found, level, _suspects(values, seen, sums))
 
 
-def _negative(reports: Reports) -> float:
-    """The most negative frequency, in its standard errors at 0, times the number of values."""
-    from scipy.stats import norm
+def _negative(alphabet: Alphabet, reports: Reports) -> float:
+    """The least likely of all low frequencies, times their number.
 
-    m, n = reports.mechanism, len(reports)
-    counts = m.count(reports.data)
-    f = m.unbiased(counts, n)
-    a, _ = m.estimated_line(counts, n, f)
-    lowest = float(np.min(f / np.sqrt(np.maximum(a, 1e-12) / n)))
-    return min(1.0, m.domain.size * float(norm.cdf(lowest)))
-
-
-def _total(reports: Reports) -> float:
-    """Uncorrelated errors add up: n Var(sum f) = sum A + B with the line A + B f_v."""
-    from scipy.stats import norm
-
+    A report contributes to a value at least its least mean on average, between two extremes. Where
+    contributions are uncorrelated their variance is known, too: A, or A + B of the own value.
+    """
     m, n = reports.mechanism, len(reports)
     f = m.unbiased(m.count(reports.data), n)
-    a, b = m.variance_line(np.full(m.domain.size, 1 / m.domain.size), n)
-    deviation = np.sqrt(float(a.sum() + b[0]) / n)
-    return float(2 * norm.sf(abs(f.sum() - 1) / deviation))
+    low, high = alphabet.ranges()
+    least = alphabet.least_means()
+    known = np.isfinite(least)
+    f, low, high, least = (part[known] for part in (f, low, high, least))
+    tails = chernoff((f - low) / (high - low), (least - low) / (high - low), n)
+    if alphabet.uncorrelated:
+        a, b = (float(part[0]) for part in m.variance_line(np.full(m.domain.size, 0.0), 1))
+        spread = float(np.max(high - low))
+        tails = np.minimum(tails, bernstein(-n * f, n * max(a, a + b), spread))
+    return min(1.0, len(tails) * float(tails.min()))
+
+
+def _total(alphabet: Alphabet, reports: Reports) -> float:
+    """The contributions of a report sum to 1 on average; uncorrelated ones with the variance
+    sum A + B of the line A + B f_v."""
+    m, n = reports.mechanism, len(reports)
+    k = m.domain.size
+    f = m.unbiased(m.count(reports.data), n)
+    a, b = m.variance_line(np.full(k, 1 / k), 1)
+    low, high = alphabet.extremes(np.ones(k, dtype=np.int64))
+    excess = n * np.abs(f.sum() - 1)
+    tail = bernstein(excess, n * float(a.sum() + b[0]), max(high - 1, 1 - low))
+    return min(1.0, 2 * float(tail))
 
 
 def _sizes(sizes: Integers, law: Floats) -> float:
-    """Chi-square; neighbouring sizes are pooled until enough reports are expected."""
-    from scipy.stats import chisquare
-
-    expected = law / law.sum() * len(sizes)
-    counts = np.bincount(sizes, minlength=len(expected))
-    groups = _groups(expected)
+    """How many reports have each size, and how many at most that size; neighbours are pooled."""
+    n, shares = len(sizes), law / law.sum()
+    groups = _groups(shares * n)
     if len(groups) < 2:
         return 1.0
-    observed, pooled = (np.add.reduceat(part, groups) for part in (counts, expected))
-    return float(chisquare(observed, pooled).pvalue)
+    counts = np.bincount(sizes, minlength=len(shares))
+    seen, chances = (np.add.reduceat(part, groups) for part in (counts, shares))
+    below, chance_below = np.cumsum(seen)[:-1], np.minimum(np.cumsum(chances)[:-1], 1.0)
+    return binomial_pvalue(np.append(seen, below), n, np.append(chances, chance_below))
 
 
 def _groups(expected: Floats) -> list[int]:
@@ -134,12 +169,9 @@ def _sums(alphabet: Alphabet, reports: Reports, mean: float) -> tuple[Integers, 
 
 
 def _pair_p_values(sums: Floats, n: int, k: int, products: Products) -> Floats:
-    """By Bernstein's inequality a sum exceeds t with probability at most
-    exp(-t^2 / (2 (n variance + most t / 3))); times the number of all pairs, and 2 for both signs.
-    This holds for every n."""
-    t = np.abs(sums)
-    exponents = -(t**2) / (2 * (n * products.variance + products.most * t / 3))
-    return np.asarray(np.minimum(1.0, k * (k - 1) * np.exp(exponents)))
+    """A tail for each pair; times the number of all pairs, and 2 for both signs."""
+    tails = bernstein(np.abs(sums), n * products.variance, products.most)
+    return np.asarray(np.minimum(1.0, k * (k - 1) * tails))
 
 
 def _suspects(values: Integers, seen: NDArray[np.bool_], sums: Floats) -> tuple[int, ...]:

@@ -14,8 +14,8 @@ from deniable.audit.alphabets import (
     Integers,
     Supports,
     highest,
-    uniform_pvalue,
 )
+from deniable.audit.tails import binomial_pvalue
 from deniable.mechanisms import BRR, GRR, HR
 from deniable.mechanisms.hadamard import walsh_hadamard
 from deniable.mechanisms.hashing import LocalHashing
@@ -95,7 +95,8 @@ class Signs(Indices, Supports):
 
     def draws(self, data: Data) -> list[float]:
         rows = self.mechanism.rows
-        return [uniform_pvalue(np.bincount(data >> 1, minlength=rows))] if rows > 1 else []
+        counts = np.bincount(data >> 1, minlength=rows)
+        return [binomial_pvalue(counts, len(data), 1 / rows)] if rows > 1 else []
 
 
 class Hadamard(Indices):
@@ -200,15 +201,17 @@ class Hashed(Supports):
         return np.asarray((supports - float(m.q)) / float(m.p - m.q))
 
     def draws(self, data: Data) -> list[float]:
-        """Coefficients spread evenly, and hardly a hash function twice."""
-        parts = np.arange(PARTS)
+        """Coefficients spread evenly over parts of their range, and no hash function twice."""
+        modulus, n = self.mechanism.modulus, len(data)
+        edges = -(-np.arange(PARTS + 1) * modulus // PARTS)
         found = []
         for name in "abc":
-            cells = data[name].astype(np.int64) * PARTS // self.mechanism.modulus
-            if self.mechanism.modulus > PARTS**4:
-                found.append(uniform_pvalue(np.bincount(cells, minlength=len(parts))))
-        twice = len(data) - len(np.unique(data[["a", "b", "c"]]))
-        chance = len(data) ** 2 / (2 * float(self.mechanism.modulus) ** 3)
+            parts = data[name].astype(np.int64) * PARTS // modulus
+            counts = np.bincount(parts, minlength=PARTS)
+            some = np.diff(edges) > 0
+            found.append(binomial_pvalue(counts[some], n, np.diff(edges)[some] / modulus))
+        twice = n - len(np.unique(data[["a", "b", "c"]]))
+        chance = n**2 / (2 * float(modulus) ** 3)
         return [*found, min(1.0, chance) if twice else 1.0]
 
 

@@ -83,16 +83,9 @@ def influence(
     if targets is not None:
         low, high = alphabet.extremes(weights_of(mechanism, targets))
     else:
-        low, high = _any_value(mechanism)
+        lows, highs = alphabet.ranges()
+        low, high = float(lows.min()), float(highs.max())
     return Influence(n, forged, low, high, alphabet.diameter(), alphabet.tight)
-
-
-def _any_value(mechanism: Mechanism) -> tuple[float, float]:
-    """Extremes over all single values; where they are alike, the last may be the outside."""
-    alphabet, k = alphabet_of(mechanism), mechanism.domain.size
-    values = (0, k - 1) if alphabet.alike else range(k)
-    pairs = [alphabet.extremes(_indicator(k, [value])) for value in values]
-    return min(low for low, _ in pairs), max(high for _, high in pairs)
 
 
 def weights_of(mechanism: Mechanism, targets: Iterable[Any]) -> Integers:

@@ -17,8 +17,8 @@ from deniable.audit.alphabets import (
     Products,
     Supports,
     ranks,
-    uniform_pvalue,
 )
+from deniable.audit.tails import binomial_pvalue
 from deniable.mechanisms import SHE, SS, DBitFlip
 from deniable.mechanisms.histogram import TOP
 from deniable.mechanisms.unary import UnaryEncoding
@@ -263,12 +263,12 @@ class Questions(Alphabet):
         return np.asarray(share * own + (1 - share) * one_and_others(1 - keep, 1 - keep, m.w))
 
     def draws(self, data: Data) -> list[float]:
-        """A sum of n sets of w values: each count varies as 1 - w / k says, and they sum to n w."""
+        """Every value is asked about with probability w / k."""
         k, w = self.mechanism.domain.size, self.mechanism.w
         if w == k:
             return []
         asked = unpacked(data["asked"], k).sum(axis=0)
-        return [uniform_pvalue(asked, (k - 1) / (k - w))]
+        return [binomial_pvalue(asked, len(data), w / k)]
 
 
 def one_and_others(p: float, q: float, k: int) -> Floats:
