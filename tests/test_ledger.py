@@ -693,8 +693,22 @@ def run(monkeypatch, capsys):
     return command
 
 
+def test_ledgers_and_questionnaires_are_shown_in_words(ledger, path):
+    assert repr(ledger) == f"<ledger {path}, 4 a subject>"
+    agreed = Ledger.create(path.with_name("other"), 2.0, {"phones": 1.0, "health": 2.0})
+    assert repr(agreed).endswith("/other, 2 a subject for phones, health>")
+    asked = Questionnaire({"age": dn.GRR(2, 1.0)}, "sampled")
+    assert repr(asked) == f"Questionnaire({{'age': {dn.GRR(2, 1.0)!r}}}, mode='sampled')"
+    assert str(dn.GRR(2, 1.0).estimate(dn.GRR(2, 1.0).privatize([1]))).startswith(
+        "bayes frequencies of 1 report, "
+    )
+
+
 def test_the_command_shows_a_summary(filled, run):
-    assert "epsilon spent of 4 a subject; 3 entries" in run(filled)
+    every, one = (" ".join(run(filled, *by).split()) for by in ((), ("--collection", "phones")))
+    assert "epsilon spent of 4 a subject; 3 entries; no name: all together" in every
+    assert "epsilon spent on phones; all collections have 4 a subject" in one
+    assert "all together" not in one
     rows = json.loads(run(filled, "-f", "json"))
     assert rows == Ledger(filled).summary()
     assert [(row["collection"], row["subjects"]) for row in rows] == [

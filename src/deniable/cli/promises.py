@@ -67,8 +67,12 @@ def ledger(
     if verify:
         typer.echo(f"{file}: the chain of {entries} entries is sound; the witness has seen {seen}")
         return
-    title = f"epsilon spent of {opened.budget:g} a subject; {entries} entries"
-    show(opened.summary(collection), layout, f"{title}; without a name: all collections")
+    title = (
+        f"epsilon spent of {opened.budget:g} a subject; {entries} entries; no name: all together"
+    )
+    if collection is not None:
+        title = f"epsilon spent on {collection}; all collections have {opened.budget:g} a subject"
+    show(opened.summary(collection), layout, title)
 
 
 def audit(

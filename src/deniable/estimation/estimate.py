@@ -111,4 +111,5 @@ class Estimate(Exports):
         return values
 
     def __str__(self) -> str:
-        return f"{self.method} frequencies of {self.n} reports, {self.source}"
+        reports = "1 report" if self.n == 1 else f"{self.n} reports"
+        return f"{self.method} frequencies of {reports}, {self.source}"

@@ -185,6 +185,12 @@ class Ledger:
         with self._held() as (chain, _):
             return summary_rows(chain, collection, threshold)
 
+    def __repr__(self) -> str:
+        """Without the number of entries: the file is not opened to be shown."""
+        named = self._terms.collections
+        only = "" if named is None else f" for {', '.join(named)}"
+        return f"<ledger {self._file.path}, {self.budget:g} a subject{only}>"
+
     # ---- the file and its witness
 
     @property

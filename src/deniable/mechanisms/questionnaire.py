@@ -85,3 +85,6 @@ class Questionnaire:
         if self.mode == "sampled":
             return {names[report[0]]: report[1]}
         return dict(zip(names, report, strict=True))
+
+    def __repr__(self) -> str:
+        return f"Questionnaire({self.questions!r}, mode={self.mode!r})"
