@@ -696,7 +696,7 @@ def run(monkeypatch, capsys):
 def test_ledgers_and_questionnaires_are_shown_in_words(ledger, path):
     assert repr(ledger) == f"<ledger {path}, 4 a subject>"
     agreed = Ledger.create(path.with_name("other"), 2.0, {"phones": 1.0, "health": 2.0})
-    assert repr(agreed).endswith("/other, 2 a subject for phones, health>")
+    assert repr(agreed).endswith("/other, 2 a subject for health, phones>")
     asked = Questionnaire({"age": dn.GRR(2, 1.0)}, "sampled")
     assert repr(asked) == f"Questionnaire({{'age': {dn.GRR(2, 1.0)!r}}}, mode='sampled')"
     assert str(dn.GRR(2, 1.0).estimate(dn.GRR(2, 1.0).privatize([1]))).startswith(

@@ -8,7 +8,7 @@ mathematics. The promise is about two batches that differ in one person's answer
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from numbers import Real
@@ -77,7 +77,8 @@ def shuffled(
 
     ``mechanism`` makes one report a person; its epsilon alone gives what holds for any mechanism.
     ``honest`` counts people who follow the protocol, not reports: those of liars hide nobody.
-    ``conditions`` are the names of all `CONDITIONS`, as a statement that they hold.
+    ``conditions`` are the names of all `CONDITIONS`, as a statement that they hold; `CONDITIONS`
+    itself states them all.
     """
     stated = _stated(conditions)
     n = require_int("honest", honest, 1, MOST_HONEST)
@@ -177,15 +178,25 @@ def _least(delta_at: Callable[[float], float], delta: float, most: float, *, up:
 
 
 def _stated(conditions: Any) -> tuple[str, ...]:
-    given = set(conditions) if isinstance(conditions, (tuple, list, set, frozenset)) else set()
-    if given != set(CONDITIONS):
-        missing = "; ".join(
-            f"{name}: {CONDITIONS[name]}" for name in CONDITIONS if name not in given
-        )
-        names = ", ".join(CONDITIONS)
-        allowed = f"all of {names}, because shuffling promises nothing otherwise"
-        raise InvalidArgument("conditions", conditions, f"{allowed} ({missing or 'no others'})")
+    """All conditions in words, if the caller states all; in a mapping a False denies one."""
+    given = _names(conditions)
+    missing = [f"{name} ({words})" for name, words in CONDITIONS.items() if name not in given]
+    unknown = [str(name) for name in given if name not in list(CONDITIONS)]
+    if missing or unknown:
+        allowed = f"the names of all conditions, for instance {list(CONDITIONS)}, "
+        allowed += "because shuffling promises nothing otherwise"
+        allowed += f"; not stated: {'; '.join(missing)}" if missing else ""
+        allowed += f"; not known: {', '.join(unknown)}" if unknown else ""
+        raise InvalidArgument("conditions", conditions, allowed)
     return tuple(CONDITIONS.values())
+
+
+def _names(conditions: Any) -> list[Any]:
+    if isinstance(conditions, Mapping):
+        return [name for name, holds in conditions.items() if holds]
+    if isinstance(conditions, str):
+        return [conditions]
+    return list(conditions) if isinstance(conditions, Iterable) else []
 
 
 def _probability(delta: Any) -> float:
