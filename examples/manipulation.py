@@ -10,17 +10,20 @@ from __future__ import annotations
 
 import argparse
 import json
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from rich.console import Console
 from rich.progress import track
 
 import deniable as dn
 from deniable.audit.influence import influence
+from deniable.audit.manipulated import Attempt, Manipulation
 from deniable.audit.manipulation import manipulation_report
 from deniable.extras import altair
-from deniable.studio.charts import BAR, COLOURS, INK, SHAPES, TRUTH, save
+from deniable.studio.charts import INK, save
 from deniable.studio.formats import Format
 from deniable.studio.tables import show
 
@@ -44,78 +47,107 @@ def bounds() -> list[dict[str, Any]]:
     return rows
 
 
-def attacks(runs: int) -> list[dict[str, Any]]:
+def attacks(runs: int) -> dict[str, Manipulation]:
     """The suite for some mechanisms."""
-    rows = []
+    found = {}
     for seed, name in enumerate(track(SIMULATED, "attacking", transient=True)):
         m, rng = dn.mechanism(name, SIZE, 1.0), np.random.default_rng(seed)
-        found = manipulation_report(
+        found[type(m).__name__] = manipulation_report(
             m, PEOPLE, FORGED, TARGETS, rng=rng, frequencies=ZIPF / ZIPF.sum(), runs=runs
         )
-        rows += [{"mechanism": type(m).__name__, **row} for row in found]
-    return rows
+    return found
 
 
 def bound_chart(rows: list[dict[str, Any]]) -> Any:
-    """The bound against epsilon, a line a mechanism."""
+    """A line a mechanism, a dot an epsilon: what no reports exceed."""
     alt = altair()
     names = [dn.mechanisms()[name].__name__ for name in COMPARED]
-    colours = [*COLOURS, "#999999"][: len(names)]
-    base = alt.Chart(alt.Data(values=[row for row in rows if row["mechanism"] in names])).encode(
-        x=alt.X(
-            "epsilon:Q",
-            scale=alt.Scale(type="log", domain=[0.45, 4.5], nice=False),
-            axis=alt.Axis(values=list(EPSILONS), format="~g"),
-        ),
-        color=alt.Color("mechanism:N", title=None, scale=alt.Scale(domain=names, range=colours)),
-        shape=alt.Shape(
-            "mechanism:N", title=None, scale=alt.Scale(domain=names, range=[*SHAPES, "wedge"])
-        ),
-    )
+    shades = alt.Scale(domain=list(EPSILONS), range=["#08306b", "#2f7ebc", "#85bcdc", "#c9ddf0"])
     panels = []
     for column, title in (("one_value", "one target"), ("five_values", "five targets together")):
-        scale = alt.Scale(type="log", domain=[0.04, 6], nice=False)
-        y = alt.Y(f"{column}:Q", title="most that is gained", scale=scale)
-        lines = base.mark_line(strokeWidth=2).encode(y=y)
-        points = base.mark_point(filled=True, size=60, opacity=1).encode(y=y)
-        panels.append(alt.layer(lines, points).properties(width=250, height=240, title=title))
-    return alt.hconcat(*panels)
+        drawn = [r for r in rows if r["mechanism"] in names]
+        base = alt.Chart(alt.Data(values=drawn)).encode(
+            y=alt.Y(
+                "mechanism:N", sort=names, title=None, axis=alt.Axis(domain=False, ticks=False)
+            ),
+            x=alt.X(
+                f"{column}:Q",
+                title="most that is gained",
+                scale=alt.Scale(type="log", domain=[0.04, 6], nice=False),
+                axis=alt.Axis(values=[0.05, 0.1, 0.2, 0.5, 1, 2, 5], format="~g"),
+            ),
+        )
+        dots = base.mark_point(filled=True, size=110, opacity=1).encode(
+            color=alt.Color("epsilon:O", title="epsilon", scale=shades)
+        )
+        spans = base.mark_line(color="#d1d5db", strokeWidth=3).encode(detail="mechanism:N")
+        one = alt.layer(spans, dots).properties(width=330, height=190, title=title)
+        panels.append(one)
+    return alt.hconcat(*panels, spacing=30)
 
 
-def attack_chart(rows: list[dict[str, Any]]) -> Any:
-    """Gains by attack and defence, a column a mechanism, beside the bound."""
+def attack_chart(found: dict[str, Manipulation]) -> Any:
+    """A table an attack: rows are defences, columns mechanisms; darker is more of the bound."""
     alt = altair()
-    drawn = [r for r in rows if r["gain_after"] is not None and r["defence"] != "validation"]
-    ways = list(dict.fromkeys(row["defence"] for row in drawn))
+    first = next(iter(found.values()))
     panels = []
-    for attack in [a for a in dict.fromkeys(row["attack"] for row in drawn) if "nobody" not in a]:
-        line = []
-        for name in dict.fromkeys(row["mechanism"] for row in drawn):
-            some = [r for r in drawn if (r["attack"], r["mechanism"]) == (attack, name)]
-            first = name == rows[0]["mechanism"]
-            y = alt.Y("defence:N", sort=ways, title=None, axis=alt.Axis(labels=first, ticks=False))
-            base = alt.Chart(alt.Data(values=some)).encode(y=y)
-            x = alt.X("gain_after:Q", title="gain", scale=alt.Scale(domain=[-0.1, 1.8]))
-            bars = base.mark_bar(color=BAR, height=11).encode(x=x)
-            bound = base.mark_tick(color=TRUTH, thickness=2.5, height=15).encode(x="bound:Q")
-            zero = base.mark_rule(color=INK, strokeWidth=0.7).encode(x=alt.datum(0))
-            title = f"{name}, {attack}"
-            seen = f"detected in {some[0]['detected']:.0%}"
-            heading = alt.TitleParams(title, subtitle=seen, fontSize=12, anchor="start")
-            line.append(
-                alt.layer(bars, zero, bound).properties(width=150, height=105, title=heading)
-            )
-        panels.append(alt.hconcat(*line))
-    return alt.vconcat(*panels)
+    for attack in first.attacks:
+        cells = [
+            {"mechanism": name, "share": 0.0, **cell}
+            for name, report in found.items()
+            for cell in _cells([one for one in report.attempts if one.attack == attack])
+        ]
+        base = alt.Chart(alt.Data(values=cells)).encode(
+            x=alt.X(
+                "mechanism:N",
+                sort=list(found),
+                title=None,
+                axis=alt.Axis(orient="top", labelAngle=0, domain=False, ticks=False),
+            ),
+            y=alt.Y(
+                "defence:N",
+                sort=None,
+                title=None,
+                axis=alt.Axis(
+                    labels=attack in first.attacks[::2], labelLimit=260, domain=False, ticks=False
+                ),
+            ),
+        )
+        shade = alt.Scale(
+            domain=[0, 1], range=["#f3f4f6", "#2f7ebc"], interpolate="rgb", clamp=True
+        )
+        boxes = base.mark_rect(stroke="white", strokeWidth=2).encode(
+            color=alt.Color("share:Q", scale=shade, legend=None)
+        )
+        dark = alt.condition("datum.share > 0.6", alt.value("white"), alt.value(INK))
+        texts = base.mark_text(fontSize=12).encode(text="text:N", color=dark)
+        panels.append(alt.layer(boxes, texts).properties(width=300, height=230, title=attack))
+    return alt.concat(*panels, columns=2, spacing=24)
 
 
-def chart(limits: list[dict[str, Any]], rows: list[dict[str, Any]]) -> Any:
+def _cells(some: list[Attempt]) -> Iterator[dict[str, Any]]:
+    """The bound; what each defence leaves, with its share of that; then what is no gain."""
+    yield {"defence": "bound (guaranteed)", "text": f"{some[0].bound:.2f}"}
+    for one in some:
+        if one.gain_after is not None:
+            name = "no defence" if one.label == "none" else f"{one.defence} ({one.label})"
+            share = max(0.0, one.gain_after / one.bound)
+            yield {"defence": name, "text": f"{one.gain_after:.2f}", "share": share}
+        else:
+            yield {"defence": "robust interval (guaranteed)", "text": f"holds {one.covered:.0%}"}
+    yield {"defence": "alarm of detect (heuristic)", "text": f"{some[0].detected:.0%}"}
+
+
+def chart(limits: list[dict[str, Any]], found: dict[str, Manipulation]) -> Any:
     alt = altair()
     heading = f"One forger beside {PEOPLE // FORGED} genuine respondents, {SIZE} values"
-    subtitle = "lines: what no reports exceed; bars: simulated at epsilon = 1, tick: the bound"
+    subtitle = [
+        "Above: what no reports exceed (guaranteed). Below: what five targets gain, simulated at",
+        "epsilon = 1; the darker, the nearer to the bound.",
+    ]
     title = alt.TitleParams(heading, subtitle=subtitle, anchor="start", fontSize=15, offset=12)
-    both = alt.vconcat(bound_chart(limits), attack_chart(rows))
-    return both.properties(title=title)
+    both = alt.vconcat(bound_chart(limits), attack_chart(found), spacing=30)
+    return both.resolve_scale(color="independent").properties(title=title)
 
 
 def main() -> None:
@@ -124,13 +156,15 @@ def main() -> None:
     parser.add_argument("--runs", type=int, default=20)
     given = parser.parse_args()
     given.out.mkdir(parents=True, exist_ok=True)
-    limits, rows = bounds(), attacks(given.runs)
+    limits, reports = bounds(), attacks(given.runs)
     at_one = sorted((r for r in limits if r["epsilon"] == 1.0), key=lambda row: row["five_values"])
     show(at_one, Format.table, f"the most that {FORGED} forgers beside {PEOPLE} can gain")
-    show(rows, Format.table, "every attack against every defence")
+    for report in reports.values():
+        Console().print(report.table())
+    rows = [{"mechanism": name, **row} for name, r in reports.items() for row in r.rows()]
     found = {"bounds": limits, "attacks": rows}
     (given.out / "manipulation.json").write_text(json.dumps(found, indent=1))
-    print(save(chart(limits, rows), given.out / "manipulation.png"))
+    print(save(chart(limits, reports), given.out / "manipulation.png"))
 
 
 if __name__ == "__main__":

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections import defaultdict
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,6 +16,15 @@ from deniable.audit.defences import DEFENCES, GUARANTEED, robust_intervals
 from deniable.audit.detection import detect
 from deniable.audit.forging import ATTACKS, Attack
 from deniable.audit.influence import influence, weights_of
+from deniable.audit.manipulated import (
+    MALFORMED,
+    NOBODY,
+    ROBUST,
+    UNDEFENDED,
+    VALIDATION,
+    Attempt,
+    Manipulation,
+)
 from deniable.errors import InvalidArgument, require_int
 from deniable.mechanisms import Mechanism
 from deniable.mechanisms.base import as_floats
@@ -22,8 +32,6 @@ from deniable.randomness import require_generator
 from deniable.reports import Reports
 
 Floats = NDArray[np.float64]
-Row = dict[str, Any]
-NOBODY, MALFORMED = "nobody forges", "malformed report"
 
 
 def manipulation_report(
@@ -36,22 +44,72 @@ def manipulation_report(
     frequencies: ArrayLike | None = None,
     runs: int = 20,
     level: float = 0.01,
-) -> list[Row]:
-    """A row for each attack and defence, averaged over ``runs`` simulated collections.
+) -> Manipulation:
+    """Every attack against every defence, averaged over ``runs`` simulated collections.
 
     n genuine people have answers of these ``frequencies`` (default: all alike), and ``forged``
     more attack. "gain": how much more frequent the targets come out than from the genuine reports
-    alone, without a defence; "gain after": with it; "bound": no admissible reports gain more;
+    alone, without a defence; "gain_after": with it; "bound": no admissible reports gain more;
     "detected": how often `detect` raises the alarm (if nobody forges: falsely); "covered": how
     often the interval of a target, widened for so many forgers, holds its true frequency.
     """
-    case = _Case.of(mechanism, n, forged, targets, frequencies)
-    runs = require_int("runs", runs, 1, 1 << 20)
-    require_generator(rng)
-    rows = [case.malformed()]
-    for name, attack in {NOBODY: None, **ATTACKS}.items():
-        rows += _summary(name, [case.run(attack, level, rng) for _ in range(runs)])
-    return rows
+    suite = Suite.of(mechanism, n, forged, targets, frequencies, runs, level, rng)
+    return suite.report(suite.steps())
+
+
+@dataclass(frozen=True)
+class Suite:
+    """What `manipulation_report` does, one collection at a time."""
+
+    case: _Case
+    runs: int
+    level: float
+    rng: Generator
+
+    @classmethod
+    def of(
+        cls,
+        mechanism: Mechanism,
+        n: int,
+        forged: int,
+        targets: Iterable[Any],
+        frequencies: Any,
+        runs: int,
+        level: float,
+        rng: Generator,
+    ) -> Suite:
+        case = _Case.of(mechanism, n, forged, targets, frequencies)
+        require_generator(rng)
+        return cls(case, require_int("runs", runs, 1, 1 << 20), level, rng)
+
+    def __len__(self) -> int:
+        """The number of collections."""
+        return (1 + len(ATTACKS)) * self.runs
+
+    def steps(self) -> Iterator[tuple[str, _Run]]:
+        """All collections, one after the other."""
+        for name, attack in {NOBODY: None, **ATTACKS}.items():
+            for _ in range(self.runs):
+                yield name, self.case.run(attack, self.level, self.rng)
+
+    def report(self, steps: Iterable[tuple[str, _Run]]) -> Manipulation:
+        """The averages of all steps."""
+        case, found = self.case, defaultdict[str, list[_Run]](list)
+        for name, run in steps:
+            found[name].append(run)
+        attempts = [case.malformed()]
+        for name, some in found.items():
+            attempts += _summary(name, some)
+        return Manipulation(
+            subject=str(case.mechanism),
+            n=len(case.values),
+            forged=case.forged,
+            targets=tuple(case.targets),
+            truth=float(case.truth.sum()),
+            runs=self.runs,
+            level=self.level,
+            attempts=tuple(attempts),
+        )
 
 
 @dataclass(frozen=True)
@@ -79,14 +137,13 @@ class _Case:
         counts = np.bincount(self.values, minlength=self.mechanism.domain.size)
         return np.asarray(counts / len(self.values))[self.wanted]
 
-    def malformed(self) -> Row:
+    def malformed(self) -> Attempt:
         """What reports that no device can make would gain if they were counted: they are not."""
         bound = influence(self.mechanism, len(self.values), self.forged, self.targets)
         most = alphabet_of(self.mechanism).unchecked(self.wanted.astype(np.int64))
         truth = float(self.truth.sum())
-        row = {"attack": MALFORMED, "defence": "validation", "label": GUARANTEED}
-        numbers = {"gain": bound.share * (most - truth), "gain_after": 0.0}
-        return row | numbers | {"bound": bound.gain(truth), "detected": 1.0, "covered": None}
+        gain, known = bound.share * (most - truth), bound.gain(truth)
+        return Attempt(MALFORMED, VALIDATION, GUARANTEED, gain, 0.0, known, 1.0, None)
 
     def run(self, attack: Attack | None, level: float, rng: Generator) -> _Run:
         """One collection."""
@@ -128,27 +185,13 @@ def _population(k: int, n: int, frequencies: Any) -> NDArray[np.int64]:
     return np.repeat(np.arange(k), np.diff(edges, prepend=0))
 
 
-def _summary(attack: str, runs: list[_Run]) -> list[Row]:
+def _summary(attack: str, runs: list[_Run]) -> list[Attempt]:
     gains = {name: float(np.mean([run.gains[name] for run in runs])) for name in DEFENCES}
     bound, alarm, held = (
         float(np.mean([getattr(run, name) for run in runs])) for name in ("bound", "alarm", "held")
     )
-    ways: list[Row] = [
-        {"defence": name, "label": DEFENCES[name].label, "gain_after": gain, "covered": None}
-        for name, gain in gains.items()
-    ]
-    robust = {"defence": "robust interval", "label": GUARANTEED, "gain_after": None}
-    ways.append(robust | {"covered": held})
+    ways = [(name, DEFENCES[name].label, after, None) for name, after in gains.items()]
     return [
-        {
-            "attack": attack,
-            "defence": way["defence"],
-            "label": way["label"],
-            "gain": gains["none"],
-            "gain_after": way["gain_after"],
-            "bound": bound,
-            "detected": alarm,
-            "covered": way["covered"],
-        }
-        for way in ways
+        Attempt(attack, defence, label, gains[UNDEFENDED], after, bound, alarm, covered)
+        for defence, label, after, covered in [*ways, (ROBUST, GUARANTEED, None, held)]
     ]

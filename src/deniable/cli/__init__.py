@@ -12,6 +12,7 @@ from deniable.cli.choosing import bench, mechanisms, methods, simulate
 from deniable.cli.collecting import check, init, serve, token
 from deniable.cli.demo import demo
 from deniable.cli.keeping import backup, export, import_, purge, verify_store
+from deniable.cli.manipulating import manipulate
 from deniable.cli.numbers import estimate, series
 from deniable.cli.promises import audit, budget, ledger
 
@@ -30,7 +31,7 @@ _COMMANDS = {
     "Look after a store": (verify_store, backup, purge, export, import_),
     "Choose": (mechanisms, methods, simulate, bench),
     "Estimate": (estimate, series),
-    "Check": (audit, budget, ledger),
+    "Check": (audit, budget, ledger, manipulate),
 }
 for _panel, _members in _COMMANDS.items():
     for _command in _members:

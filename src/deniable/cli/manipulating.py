@@ -1,0 +1,67 @@
+"""What forged respondents can do: `deniable manipulate`."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from deniable.cli.options import (
+    Chart,
+    Epsilon,
+    Layout,
+    Size,
+    check_charts,
+    print_result,
+    save_charts,
+)
+from deniable.studio.formats import Format
+
+
+def manipulate(
+    mechanism: Annotated[str, typer.Argument(help="A mechanism by name.")],
+    size: Size = 16,
+    epsilon: Epsilon = 1.0,
+    respondents: Annotated[
+        int, typer.Option("--respondents", "-n", min=1, help="Genuine ones.")
+    ] = 10_000,
+    forged: Annotated[
+        int | None, typer.Option("--forged", "-m", min=1, help="Default: a twentieth as many.")
+    ] = None,
+    target: Annotated[
+        list[int] | None,
+        typer.Option("--target", "-v", help="Answers to raise; repeat. Default: the last."),
+    ] = None,
+    distribution: Annotated[
+        str, typer.Option("--distribution", "-d", help="uniform, zipf, geometric, gaussian, spike.")
+    ] = "zipf",
+    runs: Annotated[int, typer.Option(min=1, help="Collections to average over.")] = 20,
+    level: Annotated[float, typer.Option(help="Of false alarms, at most.")] = 0.01,
+    seed: Annotated[int | None, typer.Option(min=0, help="For a reproducible simulation.")] = None,
+    layout: Layout = Format.table,
+    chart: Chart = None,
+) -> None:
+    """What forged respondents can do: every attack against every defence, beside the bound."""
+    import numpy as np
+    from rich.console import Console
+    from rich.progress import track
+
+    from deniable.audit.manipulation import Suite
+    from deniable.mechanisms import find
+    from deniable.mechanisms import mechanism as build
+    from deniable.studio.simulate import population
+
+    check_charts(chart)
+    asked = build(mechanism, find(mechanism).only_size or size, epsilon)
+    k, rng = asked.domain.size, np.random.default_rng(seed)
+    shares = np.bincount(population(distribution, k, respondents, rng), minlength=k) / respondents
+    many = forged or max(1, respondents // 20)
+    suite = Suite.of(asked, respondents, many, target or [k - 1], shares, runs, level, rng)
+    console = Console(stderr=True)
+    steps = track(
+        suite.steps(), "attacking", total=len(suite), console=console, transient=True,
+        disable=not console.is_terminal,
+    )  # fmt: skip
+    found = suite.report(steps)
+    print_result(found, layout)
+    save_charts(chart, found.plot)
