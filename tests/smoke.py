@@ -1,5 +1,7 @@
 """Run against an installed wheel in a clean environment: the base install does the main job."""
 
+from pathlib import Path
+
 import numpy as np
 
 import deniable as dn
@@ -11,4 +13,8 @@ for name in ("grr", "oue", "ss", "olh", "hr"):
     assert abs(estimate.frequencies[0] - 0.6) < 0.15, estimate
     assert mechanism.guarantee.epsilon <= 2.0
     print(estimate)
+static = Path(dn.__file__).parent / "service" / "static"
+for name in ("client.js", "dashboard.html", "answer.html", "style.css"):
+    assert (static / name).stat().st_size, name
+assert "Client" in (static / "client.js").read_text()
 print("the wheel works")

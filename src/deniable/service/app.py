@@ -145,7 +145,7 @@ def create_app(store: Store, settings: Settings | None = None) -> Starlette:
         service.close()
 
     return Starlette(
-        routes=[*service.routes(), *page_routes(store.collection)],
+        routes=[*service.routes(), *page_routes()],
         middleware=[Middleware(Gate, chosen.limits, secure=chosen.secure)],
         exception_handlers={
             Problem: service.on_problem,

@@ -1,12 +1,84 @@
-"""The pages that a collector serves; everything they need is in the package."""
+"""The pages that a collector serves: a dashboard for analysts, a questionnaire for respondents.
+
+They are static files; what they show comes from the endpoints. Nothing is fetched from elsewhere,
+and the headers forbid it.
+"""
 
 from __future__ import annotations
 
+import hashlib
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+
+from starlette.requests import Request
+from starlette.responses import Response
 from starlette.routing import Route
 
-from deniable.collection.manifest import Collection
+from deniable.service.vega import vega_route
+
+_HERE = Path(__file__).parent
+STATIC = _HERE / "static"
+#: In a wheel the client lies beside the pages; in a checkout it is where it is written.
+_CLIENTS = (STATIC / "client.js", _HERE.parents[2] / "clients" / "js" / "deniable.js")
+_TYPES = {
+    ".html": "text/html; charset=utf-8",
+    ".css": "text/css; charset=utf-8",
+    ".js": "text/javascript; charset=utf-8",
+    ".svg": "image/svg+xml",
+}
+_ALLOWED = {
+    "default-src": "'none'",
+    "script-src": "'self'",
+    "style-src": "'self'",
+    "img-src": "'self'",
+    "connect-src": "'self'",
+    "base-uri": "'none'",
+    "form-action": "'none'",
+    "frame-ancestors": "'none'",
+}
+#: No text becomes markup or code; the dashboard's charts are drawn by a library that does not ask.
+_TRUSTED = {"require-trusted-types-for": "'script'", "trusted-types": "'none'"}
+_ALWAYS = {
+    "X-Content-Type-Options": "nosniff",
+    "Referrer-Policy": "no-referrer",
+    "Cross-Origin-Opener-Policy": "same-origin",
+    "Cross-Origin-Resource-Policy": "same-origin",
+}
 
 
-def page_routes(collection: Collection) -> list[Route]:
-    """Routes of the pages."""
-    return []
+def page_routes() -> list[Route]:
+    """Routes of the pages, and of the files that they need."""
+    names = sorted(path.name for path in STATIC.iterdir() if path.suffix in _TYPES)
+    files = {f"/{name}": STATIC / name for name in names if not name.endswith(".html")}
+    files |= {
+        "/": STATIC / "dashboard.html",
+        "/answer": STATIC / "answer.html",
+        "/client.js": next(path for path in _CLIENTS if path.exists()),
+    }
+    routes = [Route(place, _serving(path)) for place, path in files.items()]
+    return [*routes, vega_route(headers_for("vega.js"))]
+
+
+def headers_for(name: str) -> dict[str, str]:
+    """What a browser is told about a file."""
+    policy = _ALLOWED | ({} if name == "dashboard.html" else _TRUSTED)
+    words = "; ".join(f"{directive} {source}" for directive, source in policy.items())
+    return {
+        **_ALWAYS,
+        "Content-Security-Policy": words,
+        "Content-Type": _TYPES[Path(name).suffix],
+        "Cache-Control": "no-cache",
+    }
+
+
+def _serving(path: Path) -> Callable[[Request], Awaitable[Response]]:
+    body = path.read_bytes()
+    tag = f'"{hashlib.sha256(body).hexdigest()[:32]}"'
+    headers = {**headers_for(path.name), "ETag": tag}
+
+    async def serve(request: Request) -> Response:
+        if request.headers.get("if-none-match") == tag:
+            return Response(b"", 304, headers)
+        return Response(body, 200, headers)
+
+    return serve

@@ -1,0 +1,124 @@
+// Asks how much there is every two seconds, and for an estimate only where there is more.
+import { Card } from '/card.js';
+import { byId, el, show } from '/page.js';
+import { askJSON, dropToken, hasToken, keepToken } from '/server.js';
+
+const EVERY = 2_000;
+const LONGEST = 60_000;
+const cards = new Map();
+
+let woken = false;
+let rise = () => {};
+
+/** End the present pause, or the next one: somebody wants to see something now. */
+function wake() {
+  woken = true;
+  rise();
+}
+
+async function pause(ms) {
+  if (!woken) {
+    await new Promise((resolve) => {
+      rise = resolve;
+      if (ms) setTimeout(resolve, ms);
+    });
+  }
+  woken = false;
+}
+
+function say(kind, words) {
+  const state = byId('state');
+  state.dataset.kind = kind;
+  if (state.textContent !== words) state.textContent = words;
+}
+
+function facts(status) {
+  const rounds = status.rounds > 1 ? [['rounds', status.rounds]] : [];
+  const everybody = status.divide === 'split' ? 'all questions' : 'one question, drawn by the device';
+  return [
+    ['ε of a respondent, in all', status.epsilon.toFixed(2)],
+    ['everybody answers', everybody],
+    ...rounds,
+  ].map(([name, value]) => el('div', {}, el('dt', {}, name), el('dd', {}, value)));
+}
+
+const answersOf = ({ candidates, mechanism }) =>
+  candidates?.length ?? mechanism.domain.labels?.length ?? mechanism.domain.size;
+
+async function begin(status) {
+  const { questions } = await askJSON('/v1/manifest');
+  document.title = `${status.title} · dashboard`;
+  byId('title').textContent = status.title;
+  show(byId('about'), status.about);
+  byId('facts').replaceChildren(...facts(status));
+  byId('foot').replaceChildren(
+    el('a', { href: '/answer' }, 'The questionnaire'), ` · collection ${status.digest.slice(0, 16)}`);
+  for (const [i, question] of status.questions.entries()) {
+    const known = { ...question, rounds: status.rounds };
+    cards.set(question.name, new Card(known, answersOf(questions[i]), wake));
+  }
+  byId('cards').replaceChildren(...[...cards.values()].map((card) => card.node));
+}
+
+async function refresh() {
+  const status = await askJSON('/v1/status');
+  if (!cards.size) await begin(status);
+  for (const question of status.questions) await cards.get(question.name).update(question);
+}
+
+/** Nobody without a token gets further than this. */
+async function gate(words) {
+  dropToken();
+  say('waiting', 'Waiting for a token');
+  show(byId('refused'), words);
+  byId('gate').hidden = false;
+  byId('token').focus();
+  while (!hasToken()) await pause();
+  byId('gate').hidden = true;
+}
+
+byId('gate').addEventListener('submit', (event) => {
+  event.preventDefault();
+  keepToken(byId('token').value.trim());
+  byId('token').value = '';
+  wake();
+});
+
+/** How long to wait after a failure: twice as long each time. */
+function stumble(error, failures) {
+  const wait = Math.min(LONGEST, EVERY * 2 ** failures);
+  say('trouble', `${error.message} Trying again in ${wait / 1000} s; what is shown may be old.`);
+  return wait;
+}
+
+async function run() {
+  for (let failures = 0; ;) {
+    if (!hasToken()) await gate('');
+    if (document.hidden) {
+      say('paused', 'Paused while nobody looks');
+      await pause();
+      continue;
+    }
+    const began = performance.now();
+    try {
+      await refresh();
+      failures = 0;
+      say('live', 'Live');
+      // A server that needs long is asked less often.
+      await pause(Math.max(EVERY, 2 * (performance.now() - began)));
+    } catch (error) {
+      if (error.status === 401) await gate('The collector does not know this token.');
+      else await pause(stumble(error, ++failures));
+    }
+  }
+}
+
+let resized;
+addEventListener('resize', () => {
+  clearTimeout(resized);
+  resized = setTimeout(redraw, 150);
+});
+const redraw = () => cards.forEach((card) => card.redraw());
+matchMedia('(prefers-color-scheme: dark)').addEventListener('change', redraw);
+document.addEventListener('visibilitychange', wake);
+run();

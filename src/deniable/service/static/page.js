@@ -1,0 +1,35 @@
+// What both pages need.
+
+/** An element. Texts stay texts: nothing here, or on any page, is read as markup. */
+export function el(tag, attributes = {}, ...children) {
+  const node = document.createElement(tag);
+  for (const [name, value] of Object.entries(attributes)) {
+    if (name.startsWith('on')) node.addEventListener(name.slice(2), value);
+    else if (value === true) node.setAttribute(name, '');
+    else if (value !== false) node.setAttribute(name, value);
+  }
+  node.append(...children.map((child) => (child instanceof Node ? child : String(child))));
+  return node;
+}
+
+export const byId = (id) => document.getElementById(id);
+
+/** Show a text, or hide the element if there is none. */
+export function show(node, text) {
+  node.textContent = text;
+  node.hidden = !text;
+}
+
+/** A secret from the fragment of the address, which no server sees; the address forgets it at once. */
+export function secret(name) {
+  const place = `deniable:${name}`;
+  const given = new URLSearchParams(location.hash.slice(1)).get(name);
+  if (given) {
+    history.replaceState(null, '', location.pathname + location.search);
+    sessionStorage.setItem(place, given);
+  }
+  return given || sessionStorage.getItem(place) || '';
+}
+
+// Another link to the same page, pasted into the same tab.
+addEventListener('hashchange', () => location.reload());
