@@ -32,9 +32,15 @@ function promise({ divide, rounds, questions }, round) {
   if (divide === 'sampled') {
     parts.unshift(`You are asked 1 of ${questions.length} questions. Your device drew it, whatever your answer is.`);
   }
-  if (rounds > 1) parts.unshift(`Round ${round} of ${rounds}.`);
+  if (rounds > 1) {
+    parts.unshift(`Round ${round} of ${rounds}. Please use the same device and browser in all of them: it remembers what it needs.`);
+  }
   return parts.join(' ');
 }
+
+const thanks = (counted, { rounds }) =>
+  `${counted ? 'Your reports were counted.' : 'Your reports had been counted before.'} Please answer only once`
+  + `${rounds > 1 ? ' in each round' : ''}: every report that you add tells a little more about you.`;
 
 /** A sheet with new coins and the same questions. */
 function renewed(client, round, { questions: [{ name }] }) {
@@ -84,7 +90,7 @@ async function questionnaire(client, round) {
     byId('sending').textContent = 'Sending …';
     try {
       const { counted } = await sheet.send();
-      byId('thanks').textContent = counted ? 'Your reports were counted.' : 'Your reports had been counted before.';
+      byId('thanks').textContent = thanks(counted, client.manifest);
       for (const id of ['ask', 'check']) byId(id).remove();
       step('done');
     } catch (error) {

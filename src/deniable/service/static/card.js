@@ -38,7 +38,7 @@ export class Card {
   #latest = true;
 
   /** `wake` is called when somebody wants to see something else. */
-  constructor(question, answers, wake) {
+  constructor(question, bars, wake) {
     this.name = question.name;
     this.count = el('dd', {}, '0');
     this.method = el('select', { id: `method-${this.name}`, onchange: wake },
@@ -50,7 +50,7 @@ export class Card {
     this.wanted = el('textarea', { id: `wanted-${this.name}`, rows: 3, spellcheck: 'false', onchange: wake });
     this.wanted.value = question.candidates.join('\n');
     this.figure = el('div', { class: 'chart' });
-    this.figure.style.minHeight = `${heightOf(Math.min(answers, MOST))}px`;
+    this.figure.style.minHeight = `${heightOf(Math.min(bars, MOST))}px`;
     this.caption = el('figcaption', {}, 'No answers yet.');
     this.numbers = el('div', { class: 'scroll' });
     this.node = this.#node(question);

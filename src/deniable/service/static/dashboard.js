@@ -42,8 +42,9 @@ function facts(status) {
   ].map(([name, value]) => el('div', {}, el('dt', {}, name), el('dd', {}, value)));
 }
 
-const answersOf = ({ candidates, mechanism }) =>
-  candidates?.length ?? mechanism.domain.labels?.length ?? mechanism.domain.size;
+/** How many bars there will be; texts have one more, for anything else. */
+const barsOf = ({ candidates, mechanism }) =>
+  candidates ? candidates.length + 1 : mechanism.domain.labels.length;
 
 async function begin(status) {
   const { questions } = await askJSON('/v1/manifest');
@@ -55,7 +56,7 @@ async function begin(status) {
     el('a', { href: '/answer' }, 'The questionnaire'), ` · collection ${status.digest.slice(0, 16)}`);
   for (const [i, question] of status.questions.entries()) {
     const known = { ...question, rounds: status.rounds };
-    cards.set(question.name, new Card(known, answersOf(questions[i]), wake));
+    cards.set(question.name, new Card(known, barsOf(questions[i]), wake));
   }
   byId('cards').replaceChildren(...[...cards.values()].map((card) => card.node));
 }

@@ -1,0 +1,338 @@
+"""The pages as people see them: Chromium answers the questionnaire and watches the dashboard."""
+
+import json
+import threading
+from fractions import Fraction
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import deniable as dn
+from browsers import browsing, programs
+from deniable.collection.client import Client
+from page_collectors import collecting
+
+OUT = Path(__file__).parents[1] / "out" / "pages"
+SURVEY = """
+title = "Health at work"
+about = "Among the people of a large company. Nobody, not even we, will ever hold your answer."
+epsilon = 6.0
+respondents = 20000
+[[questions]]
+name = "smoking"
+ask = "How often do you smoke?"
+kind = "choice"
+answers = ["never", "sometimes", "daily"]
+[[questions]]
+name = "sick"
+ask = "Were you off sick last month?"
+kind = "yes/no"
+[[questions]]
+name = "sleep"
+ask = "How many hours do you sleep?"
+kind = "number"
+edges = [5, 6, 7, 8]
+[[questions]]
+name = "team"
+ask = "Where do you work?"
+kind = "choice"
+answers = ["Accounting", "Canteen", "Design", "Engineering", "Legal", "Marketing", "Operations",
+           "Purchasing", "Sales"]
+[[questions]]
+name = "medicine"
+ask = "Which medicine do you take most often?"
+kind = "text"
+candidates = ["aspirin", "ibuprofen", "none"]
+"""
+#: Its words would like to be more than words.
+SAMPLED = """
+title = "One <i>question</i> each"
+epsilon = 1.0
+divide = "sampled"
+questions = [
+  {name = "a", ask = "Is <b>this</b> right?", kind = "yes/no"},
+  {name = "b", ask = "<script>hacked=1</script>", kind = "choice", answers = ["<img src=x onerror=hacked=1>", "no"]},
+]
+"""  # noqa: E501
+ROUNDS = """
+title = "Every month"
+epsilon = 3.0
+rounds = 3
+changes = 1
+questions = [
+  {name = "mood", ask = "How is it?", kind = "choice", answers = ["good", "bad", "so so"], mechanism = "lgrr"},
+]
+"""  # noqa: E501
+
+
+@pytest.fixture(scope="module")
+def collector(tmp_path_factory):
+    programs()
+    with collecting(tmp_path_factory.mktemp("collector"), SURVEY) as found:
+        # Making the chart library takes seconds; meanwhile the tests go on.
+        threading.Thread(target=found.get, args=("/vega.js",), daemon=True).start()
+        yield found
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    return tmp_path_factory.mktemp("browser")
+
+
+@pytest.fixture(scope="module")
+def browser(folder):
+    with browsing(folder) as found:
+        yield found
+
+
+def open_questionnaire(browser, url, rest=""):
+    browser.driver.get("about:blank")
+    browser.driver.get(f"{url}/answer{rest}")
+    browser.wait(lambda: browser.one("#ask").is_displayed() or browser.text("#trouble"))
+
+
+def pictures(browser, name):
+    """Wide and narrow, light and dark; nothing is wider than the window."""
+    for width, dark in ((1280, False), (1280, True), (390, True), (390, False)):
+        browser.look(width=width, dark=dark)
+        browser.driver.execute_async_script("setTimeout(arguments[0], 300)")  # it redraws
+        browser.picture(OUT / f"{name}-{width}-{'dark' if dark else 'light'}.png")
+        wide = "return document.documentElement.scrollWidth"
+        assert browser.driver.execute_script(wide) <= width
+    browser.look(width=1280, dark=False)
+
+
+def quiet(browser, collector):
+    """No error, no warning, and since the last such look no request to anybody else."""
+    assert browser.complaints() == []
+    assert browser.hosts() == {f"127.0.0.1:{collector.port}"}
+
+
+def test_a_missing_answer_is_asked_for(browser, collector):
+    browser.look(width=1280, dark=False)
+    open_questionnaire(browser, collector.url)
+    assert browser.text("#title") == "Health at work"
+    browser.one("#smoking-0").click()
+    browser.one("#form button").click()
+    focused = browser.driver.switch_to.active_element
+    assert focused.get_attribute("id") == "sick-0"
+    box = browser.one("fieldset[aria-invalid=true]")
+    assert browser.text(f"#{box.get_attribute('aria-describedby')}") == "Please choose one."
+    assert not browser.one("#check").is_displayed()
+
+
+def test_answers_by_mouse_are_shown_before_they_are_sent(browser, collector):
+    open_questionnaire(browser, collector.url)
+    pictures(browser, "answer")
+    browser.one("#smoking-1").click()
+    browser.one("#sick-0").click()
+    browser.one("#sleep").send_keys("7.5")
+    browser.one("#team").send_keys("Legal")
+    browser.one("#medicine").send_keys("aspirin")
+    browser.one("#form button").click()
+    browser.wait(lambda: browser.one("#check").is_displayed())
+    assert browser.driver.switch_to.active_element.text == "This is what leaves"
+    assert count(collector) == 0
+    body = browser.one("#body").get_attribute("textContent")
+    assert set(body) & {" "} == set()
+    assert '"round":1}' in body
+    pictures(browser, "check")
+    browser.one("#send").click()
+    browser.wait(lambda: browser.one("#done").is_displayed())
+    assert browser.driver.switch_to.active_element.text == "Thank you"
+    assert "aspirin" not in browser.driver.page_source
+    assert count(collector) == 1
+    quiet(browser, collector)
+
+
+def test_answers_by_keyboard_alone(browser, collector):
+    from selenium.webdriver.common.keys import Keys
+
+    open_questionnaire(browser, collector.url)
+    tab, space, down, enter = Keys.TAB, Keys.SPACE, Keys.ARROW_DOWN, Keys.ENTER
+    browser.keys(tab, space, down, tab, space, tab, "6", tab, "Design", tab, "none", enter)
+    browser.wait(lambda: browser.one("#check").is_displayed())
+    answers = [node.text for node in browser.all("#reports .pair > div:first-child dd")]
+    assert answers == ["sometimes", "yes", "6", "Design", "none"]
+    browser.keys(tab, tab, enter)  # over "every byte that is sent"
+    browser.wait(lambda: browser.one("#done").is_displayed())
+    assert count(collector) == 2
+    quiet(browser, collector)
+
+
+def test_going_back_takes_new_coins(browser, collector):
+    open_questionnaire(browser, collector.url)
+    bodies = []
+    for smoking in ("#smoking-0", "#smoking-2"):
+        for css in (smoking, "#sick-1"):
+            browser.one(css).click()
+        for name, text in (("sleep", "8"), ("team", "Sales"), ("medicine", "none")):
+            browser.one(f"#{name}").send_keys(text if not bodies else "")
+        browser.one("#form button").click()
+        browser.wait(lambda: browser.one("#check").is_displayed())
+        bodies.append(browser.one("#body").get_attribute("textContent"))
+        browser.one("#back").click()
+    assert bodies[0] != bodies[1]
+    assert count(collector) == 2
+
+
+def test_the_chances_that_are_shown_are_those_of_the_channel(browser, collector):
+    """What the page computes from thresholds is the channel that Python computes."""
+    script = """const [spec, done] = arguments;
+        import('/odds.js').then(({ chances }) => done(spec.domain.labels.map((_, y) => {
+          const { own, other } = chances(spec, y);
+          return [String(own), String(other)];
+        })));"""
+    for mechanism in (dn.BRR(["yes", "no"], 1.3), dn.GRR(["a", "b", "c", "d", "e"], 0.7)):
+        exact = mechanism.channel().matrix
+        found = browser.driver.execute_async_script(script, mechanism.to_spec())
+        for y, (own, other) in enumerate(found):
+            assert Fraction(int(own), 2**128) == exact[y][y]
+            assert Fraction(int(other), 2**128) == exact[y - 1][y]
+
+
+def test_a_wrong_token_is_refused_in_words(browser, collector):
+    browser.driver.get(f"{collector.url}/#token=wrong")
+    browser.wait(lambda: "does not know this token" in browser.text("#refused"))
+    assert browser.driver.switch_to.active_element.get_attribute("id") == "token"
+    assert "wrong" not in browser.driver.current_url
+    assert [text for text in browser.complaints() if "401" not in text] == []
+    browser.keys(collector.token, "\n")
+    browser.wait(lambda: len(browser.all(".card[id^=card]")) == 5)
+    assert not browser.one("#gate").is_displayed()
+
+
+def test_the_dashboard_follows_the_reports(browser, collector, folder):
+    browser.driver.get("about:blank")
+    browser.driver.get(f"{collector.url}/#token={collector.token}")
+    browser.wait(lambda: reported(browser) == ["2"] * 5)
+    assert "token" not in browser.driver.current_url
+    browser.wait(lambda: len(browser.all(".chart svg")) == 5)
+    before = bars(browser)
+    send_many(collector, 3000)
+    browser.wait(lambda: reported(browser) == ["3,002"] * 5)
+    browser.wait(lambda: browser.text("#state") == "Live")
+    assert bars(browser) != before
+    pictures(browser, "dashboard")
+    quiet(browser, collector)
+
+
+def test_another_decoder_shows_other_numbers_and_files_have_them(browser, collector, folder):
+    browser.one("#card-sleep summary").click()
+    before = browser.text("#card-sleep table")
+    browser.one("#method-sleep").send_keys("unbiased")
+    browser.wait(lambda: browser.text("#card-sleep figcaption").startswith("Bars: unbiased"))
+    shares = browser.text("#card-sleep table")
+    assert shares != before
+    browser.one("#card-sleep .actions button").click()
+    file = folder / "sleep-round-1-unbiased.csv"
+    browser.wait(file.exists)
+    table = pd.read_csv(file)
+    assert table.value.tolist() == ["below 5", "5 to 6", "6 to 7", "7 to 8", "8 or more"]
+    for share in table.frequency:
+        assert f" {100 * share:.1f} %" in shares
+    quiet(browser, collector)
+
+
+def test_rounds_are_answered_by_a_device_that_remembers(browser, tmp_path):
+    with collecting(tmp_path, ROUNDS) as collector:
+        for number in (1, 2):
+            open_questionnaire(browser, collector.url, f"?round={number}")
+            assert browser.text("#promise").startswith(f"Round {number} of 3.")
+            browser.one("#mood-1").click()
+            browser.one("#form button").click()
+            browser.wait(lambda: browser.one("#check").is_displayed())
+            browser.one("#send").click()
+            browser.wait(lambda: browser.one("#done").is_displayed())
+        open_questionnaire(browser, collector.url, "?round=4")
+        assert "no such round" in browser.text("#trouble")
+        browser.driver.get(f"{collector.url}/#token={collector.token}")
+        browser.wait(lambda: reported(browser) == ["1"])
+        assert browser.one("#round-mood").get_attribute("value") == "2"
+        browser.driver.get("about:blank")
+
+
+@pytest.fixture(scope="module")
+def other(tmp_path_factory, browser):
+    with collecting(tmp_path_factory.mktemp("other"), SAMPLED, key="open sesame") as found:
+        threading.Thread(target=found.get, args=("/vega.js",), daemon=True).start()
+        yield found
+
+
+def test_only_the_drawn_question_is_asked_and_the_key_is_needed(browser, other):
+    for rest, heading in (("", "needs a key"), ("#key=open%20sesame", "Thank you")):
+        open_questionnaire(browser, other.url, rest)
+        assert "1 of 2 questions" in browser.text("#promise")
+        browser.one("fieldset input").click()
+        browser.one("#form button").click()
+        browser.wait(lambda: browser.one("#check").is_displayed())
+        browser.one("#send").click()
+        browser.wait(lambda heading=heading: heading in browser.text("main"))
+        assert "sesame" not in browser.driver.current_url
+    assert count(other) == 1
+
+
+def test_words_stay_words(browser, other):
+    browser.complaints()
+    people = pd.DataFrame({"a": [True] * 50, "b": ["no"] * 50})
+    with Client(other.url, key="open sesame", timeout=60) as client:
+        client.send_all(client.privatize_table(people))
+    browser.driver.get(f"{other.url}/#token={other.token}")
+    browser.wait(lambda: len(browser.all(".chart svg")) == 2)
+    assert browser.text("#ask-a") == "Is <b>this</b> right?"
+    assert browser.text("#ask-b") == "<script>hacked=1</script>"
+    hover(browser, "#card-b .mark-rect path")
+    browser.wait(lambda: "<img" in browser.text("#vg-tooltip-element"))
+    assert browser.all("img, main script, main b") == []
+    assert browser.driver.execute_script("return window.hacked") is None
+    assert browser.complaints() == []
+
+
+def test_a_collector_that_is_gone_is_noticed(browser, other):
+    browser.wait(lambda: browser.text("#state") == "Live")
+    other.process.terminate()
+    browser.wait(lambda: "does not answer. Trying again in" in browser.text("#state"))
+    assert browser.text("#title") == "One <i>question</i> each"
+
+
+def reported(browser):
+    return [node.text for node in browser.all(".card .facts div:first-child dd")]
+
+
+def hover(browser, css):
+    """Put the mouse on something."""
+    from selenium.webdriver import ActionChains
+
+    ActionChains(browser.driver).move_to_element(browser.one(css)).perform()
+
+
+def bars(browser):
+    return [node.get_attribute("d") for node in browser.all(".chart .mark-rect path")]
+
+
+def count(collector):
+    """All submissions that are counted."""
+    body = collector.get("/v1/status", authorization=f"Bearer {collector.token}")[2]
+    found = [sum(q["reports"].values()) for q in json.loads(body)["questions"]]
+    return sum(found) if json.loads(body)["divide"] == "sampled" else found[0]
+
+
+def send_many(collector, n):
+    """People in a table, as a partner sends them."""
+    rng = np.random.default_rng(7)
+    teams = ["Accounting", "Canteen", "Design", "Engineering", "Legal", "Marketing", "Operations",
+             "Purchasing", "Sales"]  # fmt: skip
+    likely = [0.09, 0.04, 0.08, 0.27, 0.05, 0.1, 0.17, 0.05, 0.15]
+    people = pd.DataFrame(
+        {
+            "smoking": rng.choice(["never", "sometimes", "daily"], n, p=[0.62, 0.23, 0.15]),
+            "sick": rng.random(n) < 0.31,
+            "sleep": rng.normal(6.9, 1.1, n),
+            "team": rng.choice(teams, n, p=likely),
+            "medicine": rng.choice(["aspirin", "ibuprofen", "none"], n, p=[0.2, 0.3, 0.5]),
+        }
+    )
+    with Client(collector.url, timeout=60) as client:
+        client.send_all(client.privatize_table(people))
