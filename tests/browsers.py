@@ -8,6 +8,7 @@ import os
 import shutil
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
@@ -24,8 +25,8 @@ PATIENCE = 30
 def programs() -> tuple[str, str]:
     """Chromium and its driver; without them tests are skipped, but not where all must run."""
     found = shutil.which("chromium"), shutil.which("chromedriver")
-    if None in found:
-        words = "this needs Debian's packages chromium and chromium-driver"
+    if None in found or find_spec("selenium") is None:
+        words = "this needs Debian's packages chromium and chromium-driver, and selenium"
         (pytest.fail if os.environ.get("DENIABLE_CI") else pytest.skip)(words)
     return found  # type: ignore[return-value]
 

@@ -156,7 +156,7 @@ def test_answers_by_keyboard_alone(browser, collector):
     browser.wait(lambda: browser.one("#check").is_displayed())
     answers = [node.text for node in browser.all("#reports .pair > div:first-child dd")]
     assert answers == ["sometimes", "yes", "6", "Design", "none"]
-    browser.keys(tab, tab, enter)  # over "every byte that is sent"
+    browser.keys(tab, tab, tab, enter)  # over what is sent, byte for byte
     browser.wait(lambda: browser.one("#done").is_displayed())
     assert count(collector) == 2
     quiet(browser, collector)
@@ -217,6 +217,25 @@ def test_the_dashboard_follows_the_reports(browser, collector, folder):
     assert bars(browser) != before
     pictures(browser, "dashboard")
     quiet(browser, collector)
+
+
+def test_a_dashboard_that_nobody_sees_asks_nothing(browser, collector):
+    """It would have asked twice in this time; when it is seen again it asks once."""
+    note = """window.said = [];
+        const state = document.getElementById('state');
+        const asked = () => performance.getEntriesByType('resource').length;
+        const write = () => said.push([state.textContent, asked()]);
+        new MutationObserver(write).observe(state, {childList: true});"""
+    browser.driver.execute_script(note)
+    before = browser.driver.current_window_handle
+    browser.driver.switch_to.new_window("tab")
+    browser.driver.execute_async_script("setTimeout(arguments[0], 4500)")
+    browser.driver.close()
+    browser.driver.switch_to.window(before)
+    browser.wait(lambda: browser.text("#state") == "Live")
+    (paused, asked), (live, later) = browser.driver.execute_script("return window.said")
+    assert (paused, live) == ("Paused while nobody looks", "Live")
+    assert later - asked <= 1
 
 
 def test_another_decoder_shows_other_numbers_and_files_have_them(browser, collector, folder):
