@@ -114,6 +114,7 @@ def serve(
     check_host(host, proxied=proxied, plain=plain)
     address = store or str(Path(survey).with_suffix(".db"))
     opened = open_store(address, read_survey(survey))
+    opened.packing.warm()
     limits = Limits(batch_bytes=body << 20, rate=rate, at_once=connections)
     app = create_app(opened, Settings(limits, os.environ.get(KEY), proxied))
     listening = bind(host, port)

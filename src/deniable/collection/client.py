@@ -39,7 +39,7 @@ class Client:
         digest: str | None = None,
         memo: str | os.PathLike[str] | None = None,
         key: str | None = None,
-        timeout: float = 10.0,
+        timeout: float = 30.0,
         attempts: int = 6,
         insecure: bool = False,
     ) -> None:

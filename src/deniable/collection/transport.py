@@ -37,7 +37,7 @@ class Transport:
     """
 
     def __init__(
-        self, url: str, *, timeout: float = 10.0, attempts: int = 6, insecure: bool = False
+        self, url: str, *, timeout: float = 30.0, attempts: int = 6, insecure: bool = False
     ) -> None:
         parts = urlsplit(url) if isinstance(url, str) else None
         if parts is None or parts.scheme not in ("http", "https") or not parts.hostname:

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from deniable.collection.manifest import Collection
+from deniable.randomness import draw_key
 
 _HEAD = struct.Struct("<HH")
 #: In place of a drawn question: all were answered.
@@ -29,6 +30,11 @@ class Packing:
         self._mechanisms = {q.name: q.mechanism for q in collection.questions}
         self._sampled = collection.divide == "sampled"
         self._places = {name: place for place, name in enumerate(self._names)}
+
+    def warm(self) -> None:
+        """Load what counting needs, so that the first respondent does not wait for a compiler."""
+        for m in self._mechanisms.values():
+            m.count(m.randomise(np.zeros(1, dtype=m.domain.dtype), draw_key(None)))
 
     def pack(self, round_: int, rows: Mapping[str, bytes]) -> bytes:
         """The bytes of one submission; equal ones have equal bytes."""
