@@ -84,6 +84,22 @@ def test_bounds_hold_where_nothing_is_enumerated(name, monkeypatch):
     assert np.all(found.largest >= exact.largest * (1 - 1e-12))
 
 
+@pytest.mark.parametrize("name", ["oue", "losue", "ss", "she"])
+def test_size_costs_nothing_before_it_is_known_to_be_too_large(name):
+    """Up to 200,000 draws a report; a uniform prior stays below what epsilon allows."""
+    m = dn.mechanism(name, 100_000, 1.0)
+    found = inference_risk(m)
+    assert found.before < found.after <= math.exp(m.once.epsilon) * found.before
+
+
+def test_a_candidate_and_the_rest():
+    """Texts outside have no reports to enumerate: the bound of epsilon."""
+    m = dn.ORR(dn.Text(), 1.0, cohorts=2, width=4).among(["yes"])
+    found = inference_risk(m, [0.5, 0.5])
+    assert not found.exact
+    assert found.after == pytest.approx(math.e / (1 + math.e))
+
+
 def test_theory_of_randomised_response():
     """A uniform prior: the best guess is the report itself, right with p."""
     for k, epsilon in ((2, 1.0), (5, 0.7), (100_000, 6.0)):

@@ -7,7 +7,8 @@ import numpy as np
 import pytest
 
 import deniable as dn
-from deniable.audit.exact import estimated_runs, relatives, verify, verify_function
+from deniable.audit.exact import relatives, verify, verify_function
+from deniable.audit.runs import few_runs
 from deniable.errors import InvalidArgument
 from deniable.mechanisms import GRR, LGRR, LOSUE, OUE, UE
 from deniable.privacy import Guarantee, Lasting
@@ -173,8 +174,9 @@ def test_a_length_that_depends_on_the_value_is_caught():
 
 
 def test_what_cannot_be_enumerated_is_refused_before_the_work():
-    large = OUE(64, 1.0)
-    assert estimated_runs(large.report, range(64)) == 64 * 2.0**64
+    small, large = OUE(8, 1.0), OUE(64, 1.0)
+    assert few_runs(small.report, range(8), 8 * 2**8)
+    assert not few_runs(small.report, range(8), 8 * 2**8 - 1)
     with pytest.raises(InvalidArgument, match="of at most 200,000 runs"):
         verify_function(large.report, range(64), 1.0)
     with pytest.raises(InvalidArgument, match="at least two values"):
@@ -220,6 +222,17 @@ def test_endless_draws_are_refused():
 
     with pytest.raises(InvalidArgument, match="at most 100000 draws"):
         verify_function(rejecting, [0, 1], 1.0)
+
+
+def test_branches_are_counted_without_walking_on():
+    drawn = []
+
+    def report(value, coins):
+        for _ in range(100_000):
+            drawn.append(coins.below(SCALE // 2))
+
+    assert not few_runs(report, range(2), 200_000)
+    assert len(drawn) < 25
 
 
 def test_what_nobody_enumerated_is_not_called_sound():

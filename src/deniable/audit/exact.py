@@ -7,27 +7,21 @@ thresholds is compared with epsilon, and the same family is enumerated on small 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from fractions import Fraction
 from functools import partial
-from random import Random
 from typing import Any
 
 from deniable.audit.checks import Check, Verification, Worst
-from deniable.audit.encoding import frozen
+from deniable.audit.runs import Report, few_runs, remembered, worst_pair
 from deniable.domain import Candidates, DomainLike, Text
 from deniable.errors import InvalidArgument, require_type
 from deniable.mechanisms import Mechanism
 from deniable.mechanisms.memoised import Longitudinal, Memoised
-from deniable.privacy import Guarantee, PathCoins, check_epsilon, enumerate_reports, exp_below
-from deniable.randomness import Coins
-
-Report = Callable[[Any, Coins], Any]
+from deniable.privacy import Guarantee, check_epsilon, exp_below
 
 #: Runs of the report function, over all values, before enumeration is not tried.
 MOST_RUNS = 200_000
-#: Random walks to estimate the number of branches from.
-WALKS = 20
 #: Answers of the small relatives of a mechanism that is too large.
 SMALL_SIZES = (2, 3, 5)
 #: Kept draws and pairs of reports have many branches: they are enumerated for so many answers.
@@ -61,63 +55,12 @@ def verify_function(
     allowed = exp_below(check_epsilon(epsilon))
     if len(values) < 2:
         raise InvalidArgument("values", values, "at least two values")
-    runs = estimated_runs(report, values)
-    if runs > most_runs:
-        raise InvalidArgument("report", report, f"of at most {most_runs:,} runs; about {runs:.1e}")
+    if not few_runs(report, values, most_runs):
+        raise InvalidArgument("report", report, f"a function of at most {most_runs:,} runs")
     name = getattr(report, "__name__", "report")
     worst = worst_pair(report, values)
     check = Check("one report", name, "enumerated", worst, Guarantee(allowed), allowed)
     return Verification(f"{name}, epsilon = {epsilon:g}", (check,))
-
-
-def worst_pair(report: Report, values: Iterable[Any]) -> Worst:
-    """The report, and the two values, with the largest ratio of likelihoods."""
-    names = list(values)
-    laws = [enumerate_reports(_frozen(report), value) for value in names]
-    if any(sum(law.values()) != 1 for law in laws):
-        raise InvalidArgument("report", report, "a function that draws with probabilities of 0..1")
-    worst = Worst(Fraction(1), names[0], names[1], None)
-    for output in dict.fromkeys(y for law in laws for y in law):
-        column = [law.get(output, Fraction(0)) for law in laws]
-        high, low = max(column), min(column)
-        ratio = high / low if low else None
-        if ratio is None or (worst.ratio is not None and ratio > worst.ratio):
-            pair = names[column.index(high)], names[column.index(low)]
-            worst = Worst(ratio, *pair, output)
-        if ratio is None:
-            break
-    return worst
-
-
-def _frozen(report: Report) -> Report:
-    return lambda value, coins: frozen(report(value, coins))
-
-
-def estimated_runs(report: Report, values: Sequence[Any]) -> float:
-    """The number of branches over all values: the mean size of random walks (Knuth 1975)."""
-    walks = [_walk(report, value, Random(seed)) for value in values[:2] for seed in range(WALKS)]
-    return len(values) * sum(walks) / len(walks)
-
-
-def _walk(report: Report, value: Any, rng: Random) -> float:
-    coins = WalkingCoins(rng)
-    report(value, coins)
-    size = 1.0
-    for outcomes in coins.sizes:
-        size = min(size * outcomes, 1e300)
-    return size
-
-
-class WalkingCoins(PathCoins):
-    """Coins that take any outcome of each draw, all being equally likely."""
-
-    def __init__(self, rng: Random) -> None:
-        super().__init__([])
-        self._rng = rng
-
-    def _next(self, size: int) -> int:
-        self.sizes.append(size)
-        return self._rng.randrange(size)
 
 
 # ---- mechanisms
@@ -147,25 +90,16 @@ def _in_all(m: Any) -> Fraction:
     return ratio
 
 
-def remembered(m: Any, reports: int, value: int, coins: Coins) -> Any:
-    """What an observer learns from some reports made from one draw; for 0 reports, the draw."""
-    begun = m.begin(coins)
-    kept = m.memoise(begun, m.key(begun, value), coins)
-    if not reports:
-        return begun, kept
-    return tuple(m.instant(begun, kept, coins) for _ in range(reports))
-
-
 def _enumerated(m: Mechanism, most_runs: int) -> Iterator[Check]:
     """All checks that are small enough."""
     if isinstance(m.domain, (Text, Candidates)):
         return
     values = range(m.domain.size)
-    if estimated_runs(m.report, values) > most_runs:
+    if not few_runs(m.report, values, most_runs):
         return
     yield one_report(m)
     remembers = isinstance(m, Memoised) and m.domain.size <= MEMO_SIZE
-    if remembers and estimated_runs(partial(remembered, m, 2), values) <= most_runs:
+    if remembers and few_runs(partial(remembered, m, 2), values, most_runs):
         yield from memory(m)
 
 

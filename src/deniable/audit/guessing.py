@@ -15,14 +15,15 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from deniable.audit.runs import few_runs
+from deniable.domain import Candidates
 from deniable.errors import InvalidArgument
 from deniable.mechanisms import GRR, Mechanism
 from deniable.mechanisms.unary import UnaryEncoding
-from deniable.privacy import PathCoins
 from deniable.reports import Reports
 
 Floats = NDArray[np.float64]
-#: Runs of `report` for one value, up to which a channel is enumerated.
+#: Runs of `report` for all values together, up to which a channel is enumerated.
 BRANCHES = 10_000
 
 
@@ -66,10 +67,10 @@ def raised(ratio: float, prior: Floats) -> Floats:
 
 
 def enumerable(mechanism: Mechanism) -> bool:
-    """Whether all paths of a report's coins, and of all values together, are few."""
-    coins = PathCoins([])
-    mechanism.report(0, coins)
-    return math.prod(coins.sizes) * mechanism.domain.size <= BRANCHES
+    """Whether the channel is small enough; what lies outside of candidates has no reports."""
+    if isinstance(mechanism.domain, Candidates):
+        return False
+    return few_runs(mechanism.report, range(mechanism.domain.size), BRANCHES)
 
 
 def _direct(prior: Floats, p: float, q: float) -> float:

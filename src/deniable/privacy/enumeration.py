@@ -6,6 +6,7 @@ integer weight of the path; the function cannot tell it from real coins.
 
 from __future__ import annotations
 
+import math
 from collections import Counter, defaultdict
 from collections.abc import Callable, Hashable, Iterable, Sequence
 from dataclasses import dataclass
@@ -26,23 +27,30 @@ ReportFunction = Callable[[int, Coins], Any]
 class PathCoins:
     """Coins that follow a given path of outcomes, then take the first outcome of each new draw.
 
-    The probability of the path is ``weight`` / 2**64 to the power of the number of draws.
+    Of each draw the number of its outcomes and the weight, out of 2**64, of the one that was taken
+    are kept.
     """
 
-    def __init__(self, path: list[int]) -> None:
+    def __init__(self, path: list[int], most_draws: int = MAX_DRAWS) -> None:
         self._path = path
+        self._most_draws = most_draws
         self.sizes: list[int] = []
-        self.weight = 1
+        self.weights: list[int] = []
+
+    @property
+    def weight(self) -> int:
+        """The weight of the path, out of 2**64 to the power of the number of draws."""
+        return math.prod(self.weights)
 
     def below(self, threshold: int) -> bool:
         require_int("threshold", threshold, 0, SCALE)
         outcome = self._next(2)
-        self.weight *= SCALE - threshold if outcome else threshold
+        self.weights.append(SCALE - threshold if outcome else threshold)
         return not outcome
 
     def choice(self, size: int) -> int:
         outcome = self._next(size)
-        self.weight *= choice_weight(outcome, size)
+        self.weights.append(choice_weight(outcome, size))
         return outcome
 
     def pick(self, edges: Sequence[int]) -> int:
@@ -50,13 +58,14 @@ class PathCoins:
             raise InvalidArgument("edges", edges, "ascending integers of 0..2**64")
         outcome = self._next(len(edges) + 1)
         low, high = (0, *edges, SCALE)[outcome : outcome + 2]
-        self.weight *= high - low
+        self.weights.append(high - low)
         return outcome
 
     def _next(self, size: int) -> int:
         position = len(self.sizes)
-        if position == MAX_DRAWS:
-            raise InvalidArgument("report", "endless", f"a function of at most {MAX_DRAWS} draws")
+        if position == self._most_draws:
+            allowed = f"a function of at most {self._most_draws} draws"
+            raise InvalidArgument("report", "endless", allowed)
         self.sizes.append(size)
         if position == len(self._path):
             self._path.append(0)
@@ -70,8 +79,8 @@ def enumerate_reports(report: ReportFunction, value: int) -> dict[Hashable, Frac
     for _ in range(MAX_BRANCHES):
         coins = PathCoins(path)
         outcome = report(value, coins)
-        if coins.weight:
-            weights[outcome][len(coins.sizes)] += coins.weight
+        if weight := coins.weight:
+            weights[outcome][len(coins.sizes)] += weight
         while path and path[-1] == coins.sizes[len(path) - 1] - 1:
             path.pop()
         if not path:
