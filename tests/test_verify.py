@@ -11,6 +11,7 @@ from deniable.audit.exact import relatives, verify, verify_function
 from deniable.audit.runs import few_runs
 from deniable.errors import InvalidArgument
 from deniable.mechanisms import GRR, LGRR, LOSUE, OUE, UE
+from deniable.mechanisms.questionnaire import Questionnaire
 from deniable.privacy import Guarantee, Lasting
 from deniable.randomness import SCALE
 
@@ -19,7 +20,8 @@ from deniable.randomness import SCALE
 def test_every_mechanism_keeps_its_promise(name):
     family = dn.mechanisms()[name]
     found = verify(family(family.only_size or 40, 1.5), most_runs=20_000)
-    assert found.verdict == "ok", found.words
+    small = found.method == "enumerated"
+    assert found.verdict == ("ok" if small else "ok from thresholds"), found.words
     assert found.worst.declared.epsilon <= found.checks[0].declared.epsilon + 1e-9
 
 
@@ -30,12 +32,17 @@ def test_what_is_enumerated_and_what_follows_from_thresholds():
     assert large.method == "from thresholds"
     assert [check.method for check in large.checks[1:]] == ["enumerated"] * 3
     assert "2.71828 times as likely under" in small.words
+    assert "(from thresholds; enumerated for 2, 3 and 5 answers; " in large.words
+    assert "walks at the real size found nothing)" in large.words
+    partly = verify(LGRR(20, 1.0))
+    assert (partly.verdict, partly.method) == ("ok", "enumerated")
+    assert "(memory enumerated for 2 and 3 answers; " in partly.words
 
 
 def test_mechanisms_for_any_text_are_verified_on_listed_relatives():
     found = verify(dn.ORR(dn.Text(), 1.0))
-    assert found.verdict == "ok"
-    assert found.method == "from thresholds"
+    assert found.verdict == "ok from thresholds"
+    assert "enumerated for 2, 3 and 5 answers of a smaller design" in found.words
     assert [check.method for check in found.checks[1:]] == ["enumerated"] * 3
 
 
@@ -251,5 +258,184 @@ def test_what_nobody_enumerated_is_not_called_sound():
             return 30
 
     found = verify(Hidden(16, 1.0))
+    assert (found.verdict, found.ok) == ("suspicious", False)
+    assert "reports of value 0 support their own, declared 0.5 of them" in found.words
+    assert "too many branches" in found.words
+
+
+def test_what_nobody_enumerated_is_not_called_sound_even_if_it_is():
+    class Idle(dn.OUE):
+        name = "idle"
+
+        def report(self, value, coins):
+            for _ in range(30):
+                coins.below(self.one)
+            return super().report(value, coins)
+
+        @property
+        def coin_words(self):
+            return 30 + self.domain.size
+
+    found = verify(Idle(16, 1.0))
     assert (found.verdict, found.ok) == ("not enumerated", False)
     assert "too many branches" in found.words
+
+
+# ---- lies that small domains do not show: walks at the real size
+
+
+def large(m):
+    return m.domain.size > 100
+
+
+class TruthfulWhenLarge(GRR):
+    def report(self, value, coins):
+        told = super().report(value, coins)
+        return value if large(self) else told
+
+
+class TruthfulHash(dn.OLH):
+    def report(self, value, coins):
+        *hashed, told = super().report(value, coins)
+        return *hashed, self.key(hashed, value) if large(self) else told
+
+
+class TruthfulBits(OUE):
+    """The coins are tossed, and the true row is sent."""
+
+    def report(self, value, coins):
+        told = super().report(value, coins)
+        return self.pack_bits([value]) if large(self) else told
+
+
+class LastBitWhenLarge(LastBitTruthful):
+    def report(self, value, coins):
+        honest = OUE.report(self, value, coins)
+        return honest if not large(self) or value < self.domain.size - 1 else _last(self, honest)
+
+
+def _last(m, row):
+    last = m.domain.size - 1
+    return row[: last >> 3] + bytes([row[last >> 3] | 1 << (last & 7)]) + row[(last >> 3) + 1 :]
+
+
+class OneMoreWhenLarge(OUE):
+    """A threshold that is larger by one unit of 2**-64."""
+
+    def report(self, value, coins):
+        one = self.one + large(self)
+        bits = range(self.domain.size)
+        return self.pack_bits(v for v in bits if coins.below(one if v == value else self.zero))
+
+
+class LouderWhenLarge(GRR):
+    def report(self, value, coins):
+        drawn = coins.choice(self.domain.size)
+        return value if coins.below(self.keep * (3 if large(self) else 1)) else drawn
+
+
+class TwoBitsWhenLarge(OUE):
+    """Declared thresholds, of which one is used for two bits: epsilon is twice as large."""
+
+    def report(self, value, coins):
+        ones = {value, self.domain.size - 1 - value} if large(self) else {value}
+        return self.randomised(ones, coins)
+
+
+class KeptWhenLarge(LOSUE):
+    """The row that is kept is the true one."""
+
+    def memoise(self, begun, key, coins):
+        kept = super().memoise(begun, key, coins)
+        return self.pack_bits([key]) if large(self) else kept
+
+
+class ChattyWhenLarge(GRR):
+    """One word more for the first value: its length of coins tells."""
+
+    def report(self, value, coins):
+        if large(self) and value == 0:
+            coins.choice(2)
+        return super().report(value, coins)
+
+
+LIES = {
+    TruthfulWhenLarge: "support their own",
+    TruthfulHash: "support their own",
+    TruthfulBits: "support their own",
+    LastBitWhenLarge: "draw with other thresholds, too",
+    OneMoreWhenLarge: "which is not declared",
+    LouderWhenLarge: "which is not declared",
+    TwoBitsWhenLarge: "declared 2.71828",
+    KeptWhenLarge: "draw with other thresholds, too",
+    ChattyWhenLarge: "words, declared 2",
+}
+
+
+@pytest.mark.parametrize("family", LIES)
+def test_a_lie_that_only_large_domains_tell_is_suspicious(family):
+    found = verify(family(400, 1.0), most_runs=20_000)
+    assert (found.verdict, found.ok) == ("suspicious", False), found.words
+    assert LIES[family] in found.words
+    assert verify(family(5, 1.0)).ok
+
+
+def test_what_walks_cannot_catch():
+    """The value in a coefficient of the hash: thresholds and the share of truth are as declared."""
+
+    class Whispered(dn.OLH):
+        def report(self, value, coins):
+            a, b, c = self.begin(coins)
+            if large(self):
+                c = c % (1 << 30) // 512 * 512 + value
+            drawn = coins.choice(self.g)
+            return a, b, c, self.key((a, b, c), value) if coins.below(self.keep) else drawn
+
+    assert verify(Whispered(400, 1.0)).verdict == "ok from thresholds"
+
+
+# ---- questionnaires
+
+
+@pytest.mark.parametrize("mode", ["split", "sampled"])
+def test_a_small_questionnaire_is_enumerated(mode):
+    q = Questionnaire({"colour": GRR(2, 0.5), "age": OUE(3, 1.0)}, mode)
+    found = dn.verify(q)
+    assert (found.verdict, found.method) == ("ok", "enumerated")
+    assert found.worst.worst.epsilon == pytest.approx({"split": 1.5, "sampled": 1.0}[mode])
+
+
+@pytest.mark.parametrize("mode", ["split", "sampled"])
+def test_a_large_questionnaire_is_verified_from_its_parts(mode):
+    q = Questionnaire(
+        {"colour": GRR(2, 0.5), "age": OUE(90, 1.0), "home": dn.ORR(dn.Text(), 1.0)}, mode
+    )
+    found = dn.verify(q)
+    assert (found.verdict, found.ok) == ("ok from parts", True)
+    assert found.checks[0].declared.epsilon == q.guarantee.epsilon
+    assert [check.method for check in found.checks[:2]] == ["from parts", "enumerated"]
+    assert "3 yes/no questions enumerated; from thresholds; enumerated for 2, 3" in found.words
+
+
+@pytest.mark.parametrize("mode", ["split", "sampled"])
+@pytest.mark.parametrize("size", [3, 90])
+def test_one_lying_question_is_enough(mode, size):
+    found = dn.verify(Questionnaire({"a": GRR(2, 1.0), "b": Understated(size, 1.0)}, mode))
+    assert found.verdict == "violated"
+    found = dn.verify(Questionnaire({"a": GRR(2, 1.0), "b": TruthfulBits(200, 1.0)}, mode))
+    assert found.verdict == "suspicious"
+
+
+@pytest.mark.parametrize("size", [3, 90])
+def test_a_questionnaire_that_looks_at_the_answers(size):
+    """The question that is asked depends on the first answer."""
+
+    class Nosy(Questionnaire):
+        def report(self, answers, coins):
+            place = min(answers[0], 1)
+            coins.choice(2)
+            return place, self._mechanisms[place].report(answers[place], coins)
+
+    found = dn.verify(Nosy({"a": OUE(size, 1.0), "b": OUE(size, 1.0)}, "sampled"))
+    assert found.verdict == "violated"
+    assert "impossible under" in found.words

@@ -1,4 +1,9 @@
-"""What an exact verification found: a row a check, in numbers and in words."""
+"""What an exact verification found: a row a check, in numbers and in words.
+
+Verdicts, worst first: ``violated`` (a promise is broken), ``suspicious`` (walks at the real size
+saw what is not declared), ``not enumerated``, ``loose`` (budget is wasted) and ``ok``. The last two
+say from what they follow where the subject itself was not enumerated: ``ok from thresholds``.
+"""
 
 from __future__ import annotations
 
@@ -93,29 +98,50 @@ class Check:
 
 
 @dataclass(frozen=True)
+class Walks:
+    """So many runs of a mechanism at its real size, and what they did that is not declared."""
+
+    runs: int
+    faults: tuple[str, ...] = ()
+
+    @property
+    def words(self) -> str:
+        """What was found, or that nothing was."""
+        return "; ".join(self.faults) or f"{self.runs:,} walks at the real size found nothing"
+
+
+@dataclass(frozen=True)
 class Verification(Exports):
-    """All checks of one mechanism or function."""
+    """All checks of one mechanism, questionnaire or function."""
 
     subject: str
     checks: tuple[Check, ...]
     #: What was never enumerated, neither for the mechanism nor for a small relative.
     unseen: tuple[str, ...] = ()
+    #: What was enumerated instead of the subject itself, if that is too large.
+    instead: str = ""
+    walks: Walks | None = None
 
     entries = "checks"
     chosen = "first"
 
     @property
     def verdict(self) -> str:
-        """The worst of all checks."""
+        """The worst of all checks, and from what it follows."""
         found = {check.verdict for check in self.checks}
-        if "one report" in self.unseen and "violated" not in found:
+        if "violated" in found:
+            return "violated"
+        if self.walks and self.walks.faults:
+            return "suspicious"
+        if "one report" in self.unseen:
             return "not enumerated"
-        return next(word for word in ("violated", "loose", "ok") if word in found)
+        word = "loose" if "loose" in found else "ok"
+        return word if self.method == "enumerated" else f"{word} {self.method}"
 
     @property
     def ok(self) -> bool:
         """Whether every promise is kept; a loose one is, and one that nobody looked at is not."""
-        return self.verdict not in ("violated", "not enumerated")
+        return self.verdict not in ("violated", "suspicious", "not enumerated")
 
     @property
     def worst(self) -> Check:
@@ -125,15 +151,20 @@ class Verification(Exports):
 
     @property
     def words(self) -> str:
-        """The verdict in one line."""
-        if not self.unseen:
-            return self.worst.words
-        missing = f"not enumerated: {', '.join(self.unseen)}; too many branches"
-        return missing if self.verdict == "not enumerated" else f"{self.worst.words} ({missing})"
+        """The verdict in one line, and what it rests on."""
+        rests = [self.method] if self.method != "enumerated" else []
+        rests += [self.instead] if self.instead else []
+        if self.unseen:
+            rests.append(f"not enumerated: {', '.join(self.unseen)}; too many branches")
+        if self.walks:
+            rests.append(self.walks.words)
+        if self.verdict in ("suspicious", "not enumerated"):
+            return f"{self.verdict}: {'; '.join(reversed(rests))}"
+        return self.worst.words + (f" ({'; '.join(rests)})" if rests else "")
 
     @property
     def method(self) -> str:
-        """``enumerated``, or ``from thresholds`` where the mechanism itself is too large."""
+        """``enumerated``; where that is too much, ``from thresholds`` or ``from parts``."""
         return self.checks[0].method
 
     def columns(self) -> dict[str, list[Any]]:

@@ -88,3 +88,6 @@ class Questionnaire:
 
     def __repr__(self) -> str:
         return f"Questionnaire({self.questions!r}, mode={self.mode!r})"
+
+    def __str__(self) -> str:
+        return f"questionnaire of {len(self.questions)} questions, {self.mode}"

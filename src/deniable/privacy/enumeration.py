@@ -34,6 +34,7 @@ class PathCoins:
     def __init__(self, path: list[int], most_draws: int = MAX_DRAWS) -> None:
         self._path = path
         self._most_draws = most_draws
+        self._checked: Sequence[int] | None = None
         self.sizes: list[int] = []
         self.weights: list[int] = []
 
@@ -54,10 +55,13 @@ class PathCoins:
         return outcome
 
     def pick(self, edges: Sequence[int]) -> int:
-        if list(edges) != sorted(edges) or not all(0 <= edge <= SCALE for edge in edges):
-            raise InvalidArgument("edges", edges, "ascending integers of 0..2**64")
+        if edges is not self._checked:
+            if list(edges) != sorted(edges) or not all(0 <= edge <= SCALE for edge in edges):
+                raise InvalidArgument("edges", edges, "ascending integers of 0..2**64")
+            self._checked = edges if isinstance(edges, tuple) else None
         outcome = self._next(len(edges) + 1)
-        low, high = (0, *edges, SCALE)[outcome : outcome + 2]
+        low = edges[outcome - 1] if outcome else 0
+        high = edges[outcome] if outcome < len(edges) else SCALE
         self.weights.append(high - low)
         return outcome
 
