@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from numbers import Real
 from typing import Any
 
 _SHOWN = 80
@@ -79,10 +80,14 @@ def require_int(name: str, value: Any, low: int, high: int) -> int:
     return int(integer())
 
 
+def is_number(value: Any) -> bool:
+    """Whether ``value`` is a real number, of whatever type; True and False are none."""
+    return isinstance(value, Real) and not isinstance(value, bool)
+
+
 def require_share(name: str, value: Any) -> float:
     """``value`` as a float if it is a number strictly between 0 and 1, else a refusal."""
-    number = isinstance(value, (int, float)) and not isinstance(value, bool)
-    if not number or not 0 < value < 1:
+    if not is_number(value) or not 0 < value < 1:
         raise InvalidArgument(name, value, "a number strictly between 0 and 1")
     return float(value)
 

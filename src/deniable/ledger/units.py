@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import math
 from fractions import Fraction
-from numbers import Rational, Real
+from numbers import Rational
 from typing import Any
 
-from deniable.errors import InvalidArgument
+from deniable.errors import InvalidArgument, is_number
 from deniable.mechanisms.base import Mechanism
 from deniable.mechanisms.memoised import Memoised
 from deniable.mechanisms.questionnaire import Questionnaire
@@ -50,7 +50,6 @@ def epsilon_of(units: int) -> float:
 
 
 def _exact(name: str, number: Any, allowed: str) -> Fraction:
-    is_number = isinstance(number, Real) and not isinstance(number, bool)
-    if not is_number or not 0 < number <= MOST:
+    if not is_number(number) or not 0 < number <= MOST:
         raise InvalidArgument(name, number, allowed)
     return Fraction(number if isinstance(number, Rational) else float(number))

@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from deniable.domain import MAX_SIZE, Candidates, DomainLike, Text
-from deniable.errors import InvalidArgument, require_int
+from deniable.errors import InvalidArgument, is_number, require_int
 from deniable.mechanisms.base import Counts, Floats, Mechanism, batches
 from deniable.mechanisms.collisions import mean_square
 from deniable.mechanisms.hashes import LIMITS, PublicHashes
@@ -107,8 +107,7 @@ class CohortMechanism(PublicHashes, Mechanism):
         n = require_int("n", n, 1, 1 << 53)
         if size is not None:
             size = require_int("size", size, 2, MAX_SIZE)
-        number = isinstance(second_moment, (int, float)) and not isinstance(second_moment, bool)
-        if not number or not 0 < second_moment <= 1:
+        if not is_number(second_moment) or not 0 < second_moment <= 1:
             raise InvalidArgument("second_moment", second_moment, "a number above 0, at most 1")
         for name, given in (("width", width), ("hashes", hashes)):
             if given is not None:

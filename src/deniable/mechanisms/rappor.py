@@ -9,11 +9,10 @@ from __future__ import annotations
 
 from collections.abc import Collection
 from fractions import Fraction
-from numbers import Real
 from typing import Any
 
 from deniable.domain import DomainLike
-from deniable.errors import InvalidArgument, require_int
+from deniable.errors import InvalidArgument, is_number, require_int
 from deniable.mechanisms.base import Mechanism
 from deniable.mechanisms.bit_chains import ChainedBits
 from deniable.mechanisms.unary import Probability, as_threshold, odds
@@ -117,8 +116,7 @@ def _permanent(epsilon: Any, epsilon_inf: Any, f: Any) -> int:
 def check_permanent(epsilon: float | None, epsilon_inf: Any) -> float:
     """``epsilon_inf``, if the permanent step can have it where one report costs ``epsilon``."""
     least, most = epsilon or 0.0, 2 * MAX_EPSILON
-    is_number = isinstance(epsilon_inf, Real) and not isinstance(epsilon_inf, bool)
-    if not is_number or not least < epsilon_inf <= most:
+    if not is_number(epsilon_inf) or not least < epsilon_inf <= most:
         allowed = f"a number above epsilon = {least:g} and at most {most:g}"
         raise InvalidArgument("epsilon_inf", epsilon_inf, allowed)
     return float(epsilon_inf)

@@ -15,10 +15,10 @@ from dataclasses import dataclass
 from decimal import Decimal
 from fractions import Fraction
 from functools import reduce
-from numbers import Rational, Real
+from numbers import Rational
 from typing import Any
 
-from deniable.errors import InvalidArgument
+from deniable.errors import InvalidArgument, is_number
 from deniable.privacy.guarantee import CONTEXT, Guarantee, check_epsilon, float_below
 
 
@@ -78,7 +78,6 @@ def _parts(guarantees: Iterable[Guarantee]) -> tuple[Guarantee, ...]:
 
 
 def _share(share: Any) -> Fraction:
-    is_number = isinstance(share, Real) and not isinstance(share, bool)
-    if not is_number or not 0 < share < math.inf:
+    if not is_number(share) or not 0 < share < math.inf:
         raise InvalidArgument("share", share, "a number above 0")
     return Fraction(share if isinstance(share, Rational) else float(share))

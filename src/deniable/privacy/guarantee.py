@@ -6,10 +6,9 @@ import math
 from dataclasses import dataclass
 from decimal import Context, Decimal
 from fractions import Fraction
-from numbers import Real
 from typing import Any
 
-from deniable.errors import InvalidArgument, require_int
+from deniable.errors import InvalidArgument, is_number, require_int
 from deniable.randomness import SCALE
 
 #: Below, the rounding of bounded draws (about 2**-64 each) could no longer be neglected; above,
@@ -27,9 +26,8 @@ _MARGIN_UP = Decimal("1e-50")
 
 def check_epsilon(epsilon: Any, name: str = "epsilon") -> float:
     """``epsilon`` as a float of the allowed range."""
-    is_number = isinstance(epsilon, Real) and not isinstance(epsilon, bool)
     try:
-        number = float(epsilon) if is_number else math.nan
+        number = float(epsilon) if is_number(epsilon) else math.nan
     except OverflowError:
         number = math.inf
     if not MIN_EPSILON <= number <= MAX_EPSILON:

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from deniable.errors import InvalidArgument
+from deniable.errors import InvalidArgument, is_number
 from deniable.estimation.analytic import analytic
 from deniable.estimation.decoded import Decoded, Uncertainty
 from deniable.estimation.evidence import Evidence
@@ -70,17 +70,13 @@ def lasso(evidence: Evidence, significance: float, penalty: float | None) -> Dec
 
 
 def _check(significance: Any, penalty: Any) -> None:
-    if not _is_number(significance) or not 0 < significance < 1:
+    if not is_number(significance) or not 0 < significance < 1:
         allowed = "a number strictly between 0 and 1"
         raise InvalidArgument("significance", significance, allowed)
     if penalty is None:
         return
-    if not _is_number(penalty) or not 0 <= penalty < math.inf:
+    if not is_number(penalty) or not 0 <= penalty < math.inf:
         raise InvalidArgument("penalty", penalty, "a frequency of at least 0")
-
-
-def _is_number(value: Any) -> bool:
-    return isinstance(value, (int, float)) and not isinstance(value, bool)
 
 
 def _screened(z: Floats, dimensions: int) -> Indices:
