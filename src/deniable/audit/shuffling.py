@@ -11,11 +11,10 @@ import math
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
-from numbers import Real
 from typing import Any
 
 from deniable.audit.clones import Clones, delta_above, delta_counted, delta_seen
-from deniable.errors import InvalidArgument, require_int
+from deniable.errors import InvalidArgument, is_number, require_int
 from deniable.mechanisms import BRR, GRR, Mechanism
 from deniable.mechanisms.unary import UnaryEncoding
 from deniable.privacy import check_epsilon, exp_below
@@ -104,7 +103,7 @@ def shuffled_delta(
     """An upper bound on the delta of a shuffled batch at this central epsilon; see `shuffled`."""
     _stated(conditions)
     n = require_int("honest", honest, 1, MOST_HONEST)
-    if not _is_number(epsilon) or not 0 <= epsilon < math.inf:
+    if not is_number(epsilon) or not 0 <= epsilon < math.inf:
         raise InvalidArgument("epsilon", epsilon, "a number of at least 0")
     return delta_above(_case(mechanism).clones, n, float(epsilon))
 
@@ -200,13 +199,9 @@ def _names(conditions: Any) -> list[Any]:
 
 
 def _probability(delta: Any) -> float:
-    if not _is_number(delta) or not 1e-300 <= delta < 1:
+    if not is_number(delta) or not 1e-300 <= delta < 1:
         raise InvalidArgument("delta", delta, "a probability of 1e-300..1, for instance 1e-6")
     return float(delta)
-
-
-def _is_number(value: Any) -> bool:
-    return isinstance(value, Real) and not isinstance(value, bool)
 
 
 def _up(number: float) -> str:
