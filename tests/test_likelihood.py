@@ -25,7 +25,7 @@ def supports_by_definition(m, data):
     if m.name in ("brr", "grr", "lgrr"):
         return (data[:, None] == v).astype(float)
     if m.name == "hr":
-        block, row = np.divmod(m._owners, np.uint64(1 << 32))
+        block, row = np.divmod(m.owners, np.uint64(1 << 32))
         own, inner = np.divmod(data.astype(np.uint64), np.uint64(m.block))
         even = np.bitwise_count(inner[:, None] & row) % 2 == 0
         return (even & (own[:, None] == block)).astype(float)

@@ -114,7 +114,7 @@ class Hadamard(Indices):
     def _contrasts(self, weights: Integers) -> Integers:
         """t times the weighted sum of contributions, for every index."""
         m = self.mechanism
-        blocks, rows = np.divmod(m._owners.astype(np.int64), 1 << 32)
+        blocks, rows = np.divmod(m.owners.astype(np.int64), 1 << 32)
         placed = np.zeros((*weights.shape[:-1], m.cells), dtype=np.int64)
         placed[..., blocks * m.block + rows] = weights
         return walsh_hadamard(placed.reshape(-1, m.block)).reshape(placed.shape)
@@ -137,7 +137,7 @@ class Hadamard(Indices):
     def hidden(self, weights: Integers, rng: Generator) -> Data:
         """Any index that supports a target, as of a device that never lies about it."""
         m = self.mechanism
-        blocks, rows = np.divmod(m._owners[highest(weights, rng)].astype(np.int64), 1 << 32)
+        blocks, rows = np.divmod(m.owners[highest(weights, rng)].astype(np.int64), 1 << 32)
         inner = rng.integers(0, m.block, len(weights))
         odd = np.bitwise_count(inner & rows) & 1
         return np.asarray(blocks * m.block + (inner ^ odd * (rows & -rows))).astype(m.dtype)

@@ -148,7 +148,7 @@ class Bytes(Alphabet):
     def _share(self, byte: int) -> float:
         """The contribution of a byte."""
         m = self.mechanism
-        return float((byte - m._moment(1)) / m._gap)
+        return float((byte - m.moment(1)) / m.gap)
 
     def extremes(self, weights: Integers) -> tuple[float, float]:
         low, high = self._share(0), self._share(self.mechanism.last)
@@ -157,7 +157,7 @@ class Bytes(Alphabet):
 
     def diameter(self) -> float:
         m = self.mechanism
-        return float(m.domain.size * m.last / m._gap)
+        return float(m.domain.size * m.last / m.gap)
 
     def unchecked(self, weights: Integers) -> float:
         """A byte may say 255."""
@@ -184,7 +184,7 @@ class Bytes(Alphabet):
 
     def contributions(self, data: Data) -> Floats:
         m = self.mechanism
-        return np.asarray((data - float(m._moment(1))) / float(m._gap))
+        return np.asarray((data - float(m.moment(1))) / float(m.gap))
 
     def sizes(self, data: Data) -> Integers:
         return np.asarray(data.sum(axis=1, dtype=np.int64))
@@ -206,7 +206,7 @@ class Questions(Alphabet):
     def _gains(self, weights: Integers) -> tuple[Floats, Floats]:
         """What a question about each value can add at most, and take away at most."""
         m = self.mechanism
-        yes, no = weights * (1 - m._flipped) * m._gain, -weights * m._flipped * m._gain
+        yes, no = weights * (1 - m.flipped) * m.gain, -weights * m.flipped * m.gain
         return np.maximum(yes, no), np.minimum(yes, no)
 
     def extremes(self, weights: Integers) -> tuple[float, float]:
@@ -217,7 +217,7 @@ class Questions(Alphabet):
         """Yeses to different questions, and opposite answers to those that must be the same."""
         m = self.mechanism
         same = max(0, 2 * m.w - m.domain.size)
-        return float((2 * (m.w - same) * (1 - m._flipped) + same) * m._gain)
+        return float((2 * (m.w - same) * (1 - m.flipped) + same) * m.gain)
 
     def unchecked(self, weights: Integers) -> float:
         """Questions about all targets."""
@@ -238,7 +238,7 @@ class Questions(Alphabet):
         return self._answered(np.zeros_like(weights), yes, rng)
 
     def _flips(self, weights: Integers, rng: Generator) -> Bools:
-        return np.asarray(rng.random(weights.shape) < self.mechanism._flipped)
+        return np.asarray(rng.random(weights.shape) < self.mechanism.flipped)
 
     def _answered(self, first: Integers, yes: Bools, rng: Generator) -> Data:
         m = self.mechanism
@@ -250,7 +250,7 @@ class Questions(Alphabet):
     def contributions(self, data: Data) -> Floats:
         m = self.mechanism
         asked, yes = (unpacked(data[name], m.domain.size) for name in ("asked", "yes"))
-        return np.asarray((yes - m._flipped * asked) * m._gain)
+        return np.asarray((yes - m.flipped * asked) * m.gain)
 
     def sizes(self, data: Data) -> Integers:
         return np.asarray(np.bitwise_count(data["yes"]).sum(axis=1, dtype=np.int64))

@@ -130,20 +130,21 @@ class DBitFlip(PackedMechanism):
 
     def unbiased(self, counts: Counts, n: int) -> Floats:
         asked, yes = counts.reshape(2, -1)
-        return np.asarray((yes - self._flipped * asked) * self._gain / n)
+        return np.asarray((yes - self.flipped * asked) * self.gain / n)
 
     @property
-    def _flipped(self) -> float:
+    def flipped(self) -> float:
+        """The probability that a question is answered wrongly, q of a bit."""
         return 1 - self.keep / SCALE
 
     @property
-    def _gain(self) -> float:
+    def gain(self) -> float:
         """k / (w (p - q))."""
         return float(Fraction(self.domain.size * SCALE, self.w * (2 * self.keep - SCALE)))
 
     def variance_line(self, f: Floats, n: int) -> tuple[Floats, Floats]:
         share = self.domain.size / self.w
-        a = self._flipped * (1 - self._flipped) * self._gain**2 / share
+        a = self.flipped * (1 - self.flipped) * self.gain**2 / share
         return np.full(f.shape, a), np.full(f.shape, share - 1)
 
     def fill(self, values: NDArray[np.uint32], out: NDArray[Any], keystream: Keystream) -> None:

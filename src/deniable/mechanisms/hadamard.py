@@ -90,7 +90,7 @@ class HR(IndexMechanism):
 
     def report(self, value: int, coins: Coins) -> int:
         """Draw y and, if kept, put its parity right by flipping the lowest bit of the row."""
-        block, row = divmod(int(self._owners[value]), 1 << 32)
+        block, row = divmod(int(self.owners[value]), 1 << 32)
         inner = coins.choice(self.block)
         anywhere = coins.choice(self.blocks) * self.block + inner
         odd = (inner & row).bit_count() & 1
@@ -123,7 +123,7 @@ class HR(IndexMechanism):
         return public_permutation(self.domain.size, self.seed)
 
     @cached_property
-    def _owners(self) -> NDArray[np.uint64]:
+    def owners(self) -> NDArray[np.uint64]:
         """The block and row of each value, as block * 2**32 + row."""
         block, row = np.divmod(self._places, self.block - 1)
         return ((block << 32) + row + 1).astype(np.uint64)
@@ -133,7 +133,7 @@ class HR(IndexMechanism):
 
         sizes = (np.uint64(self.block), np.uint64(self.blocks))
         for some, target, words in batches(values, out, keystream, self.coin_words):
-            hadamard_responses(target, some, self._owners, words, sizes, np.uint64(self.keep))
+            hadamard_responses(target, some, self.owners, words, sizes, np.uint64(self.keep))
 
     def supports(self, counts: Counts, n: int) -> Counts | None:
         return (self._contrasts(counts) + n) // 2 if self.blocks == 1 else None

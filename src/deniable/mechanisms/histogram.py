@@ -121,7 +121,7 @@ class SHE(Mechanism):
         if reach is not None:
             require_int("reach", reach, 0, self.most_reach(check_epsilon(epsilon), steps))
         super().__init__(domain, epsilon, steps=steps, reach=reach, decay=decay)
-        if not self._gap:
+        if not self.gap:
             self._refuse_thresholds("such that a report tells its own value from others")
 
     @staticmethod
@@ -203,22 +203,22 @@ class SHE(Mechanism):
     def supports(self, counts: Counts, n: int) -> None:
         """None: a noisy cell does not say whether it supports its value."""
 
-    def _moment(self, power: int) -> Fraction:
+    def moment(self, power: int) -> Fraction:
         """The mean of byte^power for a value that is not the own."""
         return Fraction(sum(w * y**power for y, w in enumerate(self.weights)), SCALE)
 
     @cached_property
-    def _gap(self) -> Fraction:
+    def gap(self) -> Fraction:
         """How much larger the mean byte of the own value is: L - 2 mu."""
-        return self.last - 2 * self._moment(1)
+        return self.last - 2 * self.moment(1)
 
     def unbiased(self, counts: Counts, n: int) -> Floats:
         """f_v = (mean y_v - mu) / (L - 2 mu)."""
-        return (counts / n - float(self._moment(1))) / float(self._gap)
+        return (counts / n - float(self.moment(1))) / float(self.gap)
 
     def variance_line(self, f: Floats, n: int) -> tuple[Floats, Floats]:
         """n Var = Var(y) / (L - 2 mu)^2 for every f: the own noise mirrors that of the others."""
-        variance = (self._moment(2) - self._moment(1) ** 2) / self._gap**2
+        variance = (self.moment(2) - self.moment(1) ** 2) / self.gap**2
         return np.full(f.shape, float(variance)), np.zeros(f.shape)
 
     def _simulate(self, histogram: Counts, rng: Generator) -> Counts:
