@@ -190,10 +190,7 @@ class Hashed(Supports):
         return highest(sums, rng), sums.max(axis=1).astype(np.int64)
 
     def _cells(self, data: Data, values: Integers) -> Integers:
-        a, b, c = (data[name].astype(np.uint64)[:, None] for name in "abc")
-        v, modulus = values.astype(np.uint64), np.uint64(self.mechanism.modulus)
-        hashed = ((a * v + b) % modulus * v + c) % modulus
-        return np.asarray(hashed * np.uint64(self.mechanism.g) // modulus).astype(np.int64)
+        return np.asarray(self.mechanism.keys_of(data[:, None], values), dtype=np.int64)
 
     def contributions(self, data: Data) -> Floats:
         m = self.mechanism

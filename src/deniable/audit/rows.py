@@ -21,6 +21,7 @@ from deniable.audit.alphabets import (
 from deniable.audit.tails import binomial_pvalue
 from deniable.mechanisms import SHE, SS, DBitFlip
 from deniable.mechanisms.histogram import TOP
+from deniable.mechanisms.packed import unpacked
 from deniable.mechanisms.unary import UnaryEncoding
 from deniable.randomness import SCALE
 
@@ -31,11 +32,6 @@ def packed(rows: Bools, row_bytes: int) -> Data:
     """Rows of bits as a mechanism sends them."""
     found = np.packbits(rows, axis=1, bitorder="little")
     return np.pad(found, ((0, 0), (0, row_bytes - found.shape[1])))
-
-
-def unpacked(data: Data, size: int) -> Bools:
-    """The bits of packed rows."""
-    return np.unpackbits(data, axis=1, count=size, bitorder="little").astype(bool)
 
 
 class Bits(Supports):
@@ -267,7 +263,7 @@ class Questions(Alphabet):
         k, w = self.mechanism.domain.size, self.mechanism.w
         if w == k:
             return []
-        asked = unpacked(data["asked"], k).sum(axis=0)
+        asked = unpacked(data["asked"], k).sum(axis=0, dtype=np.int64)
         return [binomial_pvalue(asked, len(data), w / k)]
 
 

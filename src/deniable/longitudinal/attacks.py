@@ -19,6 +19,7 @@ from deniable.mechanisms import DBitFlipPM
 from deniable.mechanisms.base import Floats, as_floats
 from deniable.mechanisms.bit_chains import ChainedBits
 from deniable.mechanisms.chains import HashedChain, RandomisedChain
+from deniable.mechanisms.packed import unpacked
 from deniable.randomness import SCALE
 from deniable.reports import Reports, require_same
 
@@ -106,7 +107,7 @@ def _randomised(m: RandomisedChain, columns: list[NDArray[Any]]) -> Floats:
 
 def _bits(m: ChainedBits, columns: list[NDArray[Any]]) -> Floats:
     """L_v = prod_b L_b(other) times L_v(own) / L_v(other), bits being independent."""
-    ones = sum(_unpacked(data, m.domain.size).astype(np.int64) for data in columns)
+    ones = sum(unpacked(data, m.domain.size).astype(np.int64) for data in columns)
     zeros = len(columns) - ones
     p2, q2 = Fraction(m.one, SCALE), Fraction(m.zero, SCALE)
     one, zero = (ones * _log(chance) + zeros * _log(1 - chance) for chance in (p2, q2))
@@ -118,7 +119,7 @@ def _bits(m: ChainedBits, columns: list[NDArray[Any]]) -> Floats:
 
 def _flipped(m: DBitFlipPM, columns: list[NDArray[Any]]) -> Floats:
     """One report tells all: a bit that was asked about is right with p = keep / 2**64."""
-    asked, yes = (_unpacked(columns[0][name], m.domain.size) for name in ("asked", "yes"))
+    asked, yes = (unpacked(columns[0][name], m.domain.size) for name in ("asked", "yes"))
     right, wrong = _log(Fraction(m.keep, SCALE)), _log(1 - Fraction(m.keep, SCALE))
     other = asked * np.where(yes, wrong, right)
     own = asked * np.where(yes, right, wrong)
@@ -130,7 +131,3 @@ def _flipped(m: DBitFlipPM, columns: list[NDArray[Any]]) -> Floats:
 def _log(chance: Fraction) -> float:
     """Of an exact number: in floating point 1 - p loses what a large epsilon leaves."""
     return math.log(chance.numerator) - math.log(chance.denominator)
-
-
-def _unpacked(rows: NDArray[np.uint8], size: int) -> NDArray[np.uint8]:
-    return np.unpackbits(rows, axis=1, count=size, bitorder="little")

@@ -152,6 +152,7 @@ class HashedChain(RandomisedChain, LocalHashing):
     most_cells: ClassVar[int] = MAX_CELLS
     begin = LocalHashing.begin
     key = LocalHashing.key
+    keys_of = LocalHashing.keys_of
 
     def __init__(
         self,
@@ -197,13 +198,6 @@ class HashedChain(RandomisedChain, LocalHashing):
         begun = np.empty(n, dtype=self.dtype)
         self.fill_hashed(np.zeros(n, dtype=np.uint32), begun, self.permanent_keep, keystream)
         return begun
-
-    def keys_of(self, begun: NDArray[Any], values: NDArray[Any]) -> NDArray[np.uint64]:
-        """The cells; all products stay below 2**64."""
-        a, b, c = (begun[name].astype(np.uint64) for name in ("a", "b", "c"))
-        v, modulus = values.astype(np.uint64), np.uint64(self.modulus)
-        hashed = ((a * v + b) % modulus * v + c) % modulus
-        return np.asarray(hashed * np.uint64(self.g) // modulus)
 
     def instant_all(
         self, begun: NDArray[Any], kept: NDArray[Any], keystream: Keystream

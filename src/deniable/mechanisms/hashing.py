@@ -71,6 +71,13 @@ class LocalHashing(Mechanism):
         a, b, c = begun
         return (((a * value + b) * value + c) % self.modulus) * self.g // self.modulus
 
+    def keys_of(self, begun: NDArray[Any], values: NDArray[Any]) -> NDArray[np.uint64]:
+        """`key` of many values: arrays that broadcast; all products stay below 2**64."""
+        a, b, c = (begun[name].astype(np.uint64) for name in ("a", "b", "c"))
+        v, modulus = values.astype(np.uint64), np.uint64(self.modulus)
+        hashed = ((a * v + b) % modulus * v + c) % modulus
+        return np.asarray(hashed * np.uint64(self.g) // modulus)
+
     @property
     def coin_words(self) -> int:
         return 5

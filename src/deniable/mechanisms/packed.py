@@ -57,3 +57,9 @@ class PackedMechanism(Mechanism):
 def has_bit(row: bytes, value: int) -> bool:
     """Whether the bit of the value is set."""
     return bool(row[value >> 3] >> (value & 7) & 1)
+
+
+def unpacked(rows: NDArray[Any], size: int) -> NDArray[np.uint8]:
+    """The first ``size`` bits of each packed row, of bytes or of words, as zeros and ones."""
+    data = np.ascontiguousarray(rows).view(np.uint8)
+    return np.unpackbits(data, axis=1, count=size, bitorder="little")

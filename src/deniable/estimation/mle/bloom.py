@@ -17,6 +17,7 @@ from deniable.domain import Candidates
 from deniable.estimation.mle.supports import Gram, Indices, Part, Sums, pieces
 from deniable.mechanisms.base import Floats
 from deniable.mechanisms.cohorts import CohortBits
+from deniable.mechanisms.packed import unpacked
 
 
 class BloomRows(Part):
@@ -71,7 +72,7 @@ class BloomRows(Part):
         weights = np.empty((len(rows), size + self.open))
         bloom_weights(rows, cells, self.ratios, weights[:, :size])
         if self.open:
-            bits = np.unpackbits(rows, axis=1, bitorder="little", count=self.mechanism.width)
+            bits = unpacked(rows, self.mechanism.width)
             weights[:, size] = self.unknown[bits.sum(axis=1, dtype=np.int64)]
         return weights
 

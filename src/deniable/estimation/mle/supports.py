@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from deniable.errors import InvalidArgument
 from deniable.mechanisms.base import Counts, Floats, Mechanism
 from deniable.mechanisms.hashing import LocalHashing
-from deniable.mechanisms.packed import PackedMechanism
+from deniable.mechanisms.packed import PackedMechanism, unpacked
 
 Indices = NDArray[np.int64]
 
@@ -101,7 +101,7 @@ class Rows(Part):
         weights = self.weights if self.weights.size else np.full(len(words), self.n / len(words))
         total, single, pairs = 0.0, np.zeros(values.size), np.zeros((values.size, values.size))
         for rows in pieces(0, len(words), 8 * f.size):
-            supports = unpacked(words[rows], f.size)
+            supports = unpacked(words[rows], f.size).astype(np.float64)
             d = weights[rows] / (1 + self.gain * (supports @ f)) ** 2
             supports = supports[:, values]
             total += float(d.sum())
@@ -179,12 +179,6 @@ def supports_of(mechanism: LocalHashing, data: NDArray[Any]) -> NDArray[np.uint6
     from deniable.kernels.likelihood import hashed_rows
 
     return hashed_rows(data, mechanism.modulus, mechanism._firsts, mechanism.domain.size)
-
-
-def unpacked(words: NDArray[Any], size: int) -> Floats:
-    """Rows of words as rows of ``size`` zeros and ones."""
-    rows = np.ascontiguousarray(words).view(np.uint8)
-    return np.unpackbits(rows, axis=1, bitorder="little", count=size).astype(np.float64)
 
 
 def pieces(start: int, stop: int, row_bytes: int) -> Iterator[slice]:
