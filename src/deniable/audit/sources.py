@@ -16,12 +16,12 @@ from numpy.typing import NDArray
 from deniable.audit.encoding import Column
 from deniable.domain import Text
 from deniable.errors import CorruptData, InvalidArgument
-from deniable.estimation.mle.supports import supports_of, unpacked
+from deniable.estimation.mle.supports import supports_of
 from deniable.longitudinal.panel import Panel
 from deniable.mechanisms import Mechanism
 from deniable.mechanisms.hashing import LocalHashing
 from deniable.mechanisms.memoised import Memoised
-from deniable.mechanisms.packed import PackedMechanism
+from deniable.mechanisms.packed import PackedMechanism, unpacked
 
 if TYPE_CHECKING:
     from numpy.random import Generator
