@@ -17,13 +17,13 @@ from deniable.audit.empirical import (
     audit_devices,
     audit_mechanism,
     audit_source,
-    bounds,
     some_values,
 )
 from deniable.audit.encoding import encode, frozen, numbers, size
 from deniable.audit.independence import collisions, neighbours, repeats
 from deniable.audit.sources import of_mechanism
 from deniable.errors import CorruptData, InvalidArgument
+from deniable.estimation.exact import binomial_bounds
 from deniable.mechanisms import GRR, LOSUE, OUE, SUE
 from deniable.randomness import SCALE, ByteCoins
 
@@ -199,7 +199,7 @@ def test_honest_mechanisms_are_accused_as_rarely_as_stated(family):
 def test_bounds_are_wrong_as_rarely_as_stated():
     """Exact: over all outcomes of a binomial, each bound misses with at most its error."""
     n, error = 60, 0.05
-    low, high = bounds(np.arange(n + 1), n, error)
+    low, high = binomial_bounds(np.arange(n + 1), n, error)
     for p in (0.01, 0.2, 0.5, 0.97):
         law = binom.pmf(np.arange(n + 1), n, p)
         assert law[low > p].sum() <= error + 1e-12

@@ -33,6 +33,7 @@ from deniable.audit.sources import (
 )
 from deniable.domain import Text
 from deniable.errors import InvalidArgument, require_int, require_type
+from deniable.estimation.exact import binomial_bounds
 from deniable.mechanisms import Mechanism
 from deniable.mechanisms.memoised import Memoised
 from deniable.privacy import check_epsilon
@@ -171,23 +172,13 @@ def search(
     hits = np.array([[event.test(s).sum() for s in tried] for event in events]).reshape(
         -1, len(values)
     )
-    low, high = bounds(hits, len(tried[0]), alpha / SHARES)
+    low, high = binomial_bounds(hits, len(tried[0]), alpha / SHARES)
     for event, lows, highs in zip(events, low, high, strict=True):
         u, v = int(np.argmax(lows)), int(np.argmin(highs))
         found = _log_ratio(lows[u], highs[v])
         if u != v and found > best.get(event.kind, (-np.inf,))[0]:
             best[event.kind] = (found, event, (u, v))
     return features, [(event, pair) for _, event, pair in best.values()]
-
-
-def bounds(hits: NDArray[Any], n: int, error: float) -> tuple[Floats, Floats]:
-    """Lower and upper confidence bounds of probabilities, each wrong with at most this error."""
-    from scipy.special import betaincinv
-
-    x = np.asarray(hits, dtype=np.float64)
-    low = np.where(x > 0, betaincinv(np.maximum(x, 1), n - np.maximum(x, 1) + 1, error), 0.0)
-    high = np.where(x < n, betaincinv(x + 1, np.maximum(n - x, 1), 1 - error), 1.0)
-    return low, high
 
 
 def judged(
@@ -200,7 +191,7 @@ def judged(
     """The bound that unseen reports give; half of the error for each of its two probabilities."""
     u, v = pair
     hits = np.array([event.test(samples[i]).sum() for i in pair])
-    low, high = bounds(hits, len(samples[0]), error / 2)
+    low, high = binomial_bounds(hits, len(samples[0]), error / 2)
     epsilon = max(0.0, _log_ratio(low[0], high[1]))
     shares = hits / len(samples[0])
     return Finding(

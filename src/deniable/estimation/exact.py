@@ -51,12 +51,22 @@ def exact_intervals(
 
 
 def _sampled(c: Integers, n: int, p: float, q: float, tail: float) -> Floats:
-    """Clopper-Pearson limits of m = q + (p - q) f, as limits of f."""
+    """Limits of m = q + (p - q) f, as limits of f."""
+    limits = np.stack(binomial_bounds(c, n, tail), axis=1)
+    return np.clip((limits - q) / (p - q), 0.0, 1.0)
+
+
+def binomial_bounds(hits: NDArray[Any], n: int, error: float) -> tuple[Floats, Floats]:
+    """Lower and upper bounds of probabilities, each wrong with at most this error.
+
+    ``hits`` of n trials, inverted with the quantiles of the beta law (Clopper and Pearson 1934).
+    """
     from scipy.special import betaincinv
 
-    low = np.where(c > 0, betaincinv(np.maximum(c, 1), n - c + 1, tail), 0.0)
-    high = np.where(c < n, 1 - betaincinv(np.maximum(n - c, 1), c + 1, tail), 1.0)
-    return np.clip((np.stack([low, high], axis=1) - q) / (p - q), 0.0, 1.0)
+    c = np.asarray(hits)
+    low = np.where(c > 0, betaincinv(np.maximum(c, 1), n - c + 1, error), 0.0)
+    high = np.where(c < n, 1 - betaincinv(np.maximum(n - c, 1), c + 1, error), 1.0)
+    return low, high
 
 
 def _fixed(c: Integers, n: int, p: float, q: float, tail: float) -> Floats:
