@@ -16,8 +16,8 @@ from typing import Any
 
 import numpy as np
 
-from deniable.audit.audits import Audit
 from deniable.audit.empirical import audit, audit_devices, audit_mechanism
+from deniable.audit.findings import Audit
 from deniable.audit.peers import LIBRARIES, peers
 from deniable.mechanisms import LOSUE, OUE
 from deniable.randomness import SCALE, ByteCoins

@@ -10,7 +10,6 @@ import pytest
 from scipy.stats import binom
 
 import deniable as dn
-from deniable.audit.audits import Audit
 from deniable.audit.empirical import (
     audit,
     audit_command,
@@ -20,6 +19,7 @@ from deniable.audit.empirical import (
     some_values,
 )
 from deniable.audit.encoding import encode, frozen, numbers, size
+from deniable.audit.findings import Audit
 from deniable.audit.independence import collisions, neighbours, repeats
 from deniable.audit.sources import of_mechanism
 from deniable.errors import CorruptData, InvalidArgument

@@ -18,9 +18,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from deniable.audit.audits import Audit, Finding
 from deniable.audit.encoding import Encoded, aligned, encode
 from deniable.audit.events import Event, Features, Sample, candidates
+from deniable.audit.findings import Audit, Finding
 from deniable.audit.independence import Alarm, bit_chance, collisions, repeats
 from deniable.audit.sources import (
     Decoder,

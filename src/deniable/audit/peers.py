@@ -17,9 +17,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from deniable.audit.audits import Audit
 from deniable.audit.empirical import audit_source
 from deniable.audit.encoding import Column
+from deniable.audit.findings import Audit
 from deniable.audit.sources import Decoder, of_devices
 from deniable.errors import InvalidArgument, MissingExtra
 

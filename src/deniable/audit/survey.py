@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
-from deniable.audit.audits import Audit
 from deniable.audit.empirical import audit_mechanism
 from deniable.audit.exact import MOST_RUNS, verify
+from deniable.audit.findings import Audit
 from deniable.mechanisms import Mechanism, mechanisms
 from deniable.mechanisms.cohorts import CohortMechanism
 from deniable.mechanisms.memoised import Memoised

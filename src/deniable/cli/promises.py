@@ -110,14 +110,14 @@ def audit(
 
     Exit code 1 if a promise is broken, or coins look broken.
     """
-    from deniable.studio import auditing
+    from deniable.studio import audit_command
 
     check_charts(chart)
-    subject = auditing.Subject.of(mechanism, every, command, function, library)
-    settings = auditing.Settings(
+    subject = audit_command.Subject.of(mechanism, every, command, function, library)
+    settings = audit_command.Settings(
         size, epsilon, value, respondents, reports, confidence, seed, quick
     )
-    found = auditing.run(subject, settings)
+    found = audit_command.run(subject, settings)
     found.show(layout)
     save_charts(chart, found.chart)
     if not found.ok:

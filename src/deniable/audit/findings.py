@@ -114,13 +114,13 @@ class Audit(Exports):
         return order[:most]
 
     def table(self) -> Table:
-        from deniable.studio.audits import audit_table
+        from deniable.studio.audit_views import audit_table
 
         return audit_table(self)
 
     def plot(self) -> alt.LayerChart:
         """A bar an event: the epsilon that it proves, beside the promise."""
-        from deniable.studio.audits import audit_chart
+        from deniable.studio.audit_views import audit_chart
 
         chart: alt.LayerChart = audit_chart(self)
         return chart

@@ -114,7 +114,7 @@ class Outcome:
             Console().print(self.audit.table())
 
     def chart(self) -> Any:
-        from deniable.studio.audits import survey_chart
+        from deniable.studio.audit_views import survey_chart
 
         return survey_chart(self.rows, self.title) if self.audit is None else self.audit.plot()
 

@@ -12,7 +12,7 @@ from deniable.studio.tables import rich_table
 if TYPE_CHECKING:
     from rich.table import Table
 
-    from deniable.audit.audits import Audit
+    from deniable.audit.findings import Audit
 
 #: Shares of a promise beyond this, infinite ones too, are drawn here.
 MOST_SHARE = 4.0
