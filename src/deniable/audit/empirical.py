@@ -1,8 +1,8 @@
 """The audit of a black box: a lower bound on the epsilon that it really has.
 
-n reports of each of some values are drawn. The first half looks for events that are much more
-likely under one value u than under another v; the second half, which nobody has looked at, bounds
-both probabilities (Clopper and Pearson 1934), and
+n reports of each of some values are drawn, in mixed order. The first half looks for events that
+are much more likely under one value u than under another v; the second half, which nobody has
+looked at, bounds both probabilities (Clopper and Pearson 1934), and
 
     epsilon >= ln(lower bound of P(event | u) / upper bound of P(event | v))
 
@@ -16,15 +16,15 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from deniable.audit.encoding import Encoded, aligned, encode
-from deniable.audit.events import Event, Features, Sample, candidates
-from deniable.audit.findings import Audit, Finding
-from deniable.audit.independence import Alarm, bit_chance, collisions, repeats
+from deniable.audit.encoding import Encoded, encode
+from deniable.audit.findings import Audit
+from deniable.audit.independence import TESTS, alarms
+from deniable.audit.proof import judged, search
 from deniable.audit.sources import (
     Decoder,
     Draw,
+    mixed_order,
     of_command,
     of_devices,
     of_function,
@@ -33,7 +33,6 @@ from deniable.audit.sources import (
 )
 from deniable.domain import Text
 from deniable.errors import InvalidArgument, require_int, require_type
-from deniable.estimation.exact import binomial_bounds
 from deniable.mechanisms import Mechanism
 from deniable.mechanisms.memoised import Memoised
 from deniable.privacy import check_epsilon
@@ -41,21 +40,35 @@ from deniable.privacy import check_epsilon
 if TYPE_CHECKING:
     from numpy.random import Generator
 
-Floats = NDArray[np.float64]
-
-#: Tests of independence beside the events: repeats and collisions.
-OTHER_TESTS = 2
-#: About the parts that the error will be divided into; the search may guess, as it proves nothing.
-SHARES = 20
+#: Reports of each value: unless said otherwise, and the fewest and most that are allowed.
+USUAL = 20_000
 LEAST, MOST = 40, 10_000_000
+CONFIDENCE = 0.999
 
 
 def audit(
-    report: Callable[[Any], Any], values: Sequence[Any], epsilon: float, **options: Any
+    report: Callable[[Any], Any],
+    values: Sequence[Any],
+    epsilon: float,
+    *,
+    n: int = USUAL,
+    confidence: float = CONFIDENCE,
+    decoder: Decoder | None = None,
+    entropy: float | None = None,
+    rng: Generator | None = None,
 ) -> Audit:
-    """Audit a function of the value; ``epsilon`` is what one report promises."""
-    name = getattr(report, "__name__", type(report).__name__)
-    return audit_source(of_function(report), values, epsilon, name=name, **options)
+    """Audit a function of the value; ``epsilon`` is what one report promises.
+
+    ``n`` are the reports of each value, ``confidence`` is that of all bounds together, ``decoder``
+    reads numbers that reports do not show as they are. ``entropy``: the bits of collision entropy,
+    -log2 P(two reports are equal), that an honest report of one value has at least; if it is not
+    given, reports of at least 16 bits are compared with independent bits. ``rng`` draws the order
+    in which values are asked; without it, the kernel does.
+    """
+    return audit_source(
+        of_function(report), values, epsilon,
+        n=n, confidence=confidence, decoder=decoder, entropy=entropy, rng=rng, name=_name(report),
+    )  # fmt: skip
 
 
 def audit_devices(
@@ -63,15 +76,21 @@ def audit_devices(
     values: Sequence[Any],
     epsilon: float,
     reports: int,
-    **options: Any,
+    *,
+    n: int = USUAL,
+    confidence: float = CONFIDENCE,
+    decoder: Decoder | None = None,
+    entropy: float | None = None,
+    rng: Generator | None = None,
 ) -> Audit:
     """Audit devices that remember: ``make()`` is a fresh one, and reports so many times.
 
-    ``epsilon`` is what all these reports of one answer promise together.
+    ``epsilon`` is what all these reports of one answer promise together; options as of `audit`.
     """
-    reports = require_int("reports", reports, 1, 1000)
-    name = getattr(make, "__name__", type(make).__name__)
-    return audit_source(of_devices(make, reports), values, epsilon, name=name, **options)
+    return audit_source(
+        of_devices(make, reports), values, epsilon,
+        n=n, confidence=confidence, decoder=decoder, entropy=entropy, rng=rng, name=_name(make),
+    )  # fmt: skip
 
 
 def audit_mechanism(
@@ -79,26 +98,50 @@ def audit_mechanism(
     values: Sequence[Any] | None = None,
     *,
     reports: int = 1,
+    n: int = USUAL,
+    confidence: float = CONFIDENCE,
+    entropy: float | None = None,
     rng: Generator | None = None,
-    **options: Any,
 ) -> Audit:
-    """Audit a mechanism through the code that makes many reports at once."""
+    """Audit a mechanism through the code that makes many reports at once.
+
+    Its own guarantee after so many ``reports`` is the promise; ``rng`` draws its coins, too; other
+    options as of `audit`.
+    """
     require_type("mechanism", mechanism, Mechanism)
     asked = some_values(mechanism) if values is None else values
+    draw = of_mechanism(mechanism, reports, rng)
     promise = mechanism.once.after(reports)
     if isinstance(mechanism, Memoised):
         promise = mechanism.permanent_guarantee.after(reports)
-    draw = of_mechanism(mechanism, reports, rng)
-    decoder = supports(mechanism, asked)
-    return audit_source(draw, asked, promise, name=str(mechanism), decoder=decoder, **options)
+    return audit_source(
+        draw, asked, promise, n=n, confidence=confidence, decoder=supports(mechanism, asked),
+        entropy=entropy, rng=rng, name=str(mechanism),
+    )  # fmt: skip
 
 
 def audit_command(
-    command: str | Sequence[str], values: Sequence[Any], epsilon: float, **options: Any
+    command: str | Sequence[str],
+    values: Sequence[Any],
+    epsilon: float,
+    reports: int = 1,
+    *,
+    n: int = USUAL,
+    confidence: float = CONFIDENCE,
+    decoder: Decoder | None = None,
+    entropy: float | None = None,
+    rng: Generator | None = None,
 ) -> Audit:
-    """Audit a program that reads one value a line and prints one report a line."""
+    """Audit a program that reads a value a line and prints its report on a line.
+
+    If a device is asked for several ``reports``, they are a line together, a JSON array, and
+    ``epsilon`` is what all of them promise. Options as of `audit`.
+    """
     name = command if isinstance(command, str) else " ".join(command)
-    return audit_source(of_command(command), values, epsilon, name=name, **options)
+    return audit_source(
+        of_command(command, reports), values, epsilon,
+        n=n, confidence=confidence, decoder=decoder, entropy=entropy, rng=rng, name=name,
+    )  # fmt: skip
 
 
 def some_values(mechanism: Mechanism) -> list[Any]:
@@ -114,35 +157,40 @@ def audit_source(
     values: Sequence[Any],
     epsilon: float,
     *,
-    n: int = 20_000,
-    confidence: float = 0.999,
+    n: int = USUAL,
+    confidence: float = CONFIDENCE,
     decoder: Decoder | None = None,
     entropy: float | None = None,
+    rng: Generator | None = None,
     name: str = "black box",
 ) -> Audit:
-    """Audit whatever `draw` draws from.
-
-    ``entropy``: the bits of collision entropy, -log2 P(two reports are equal), that an honest
-    report of one value has at least. If it is not given, reports of at least 16 bits are compared
-    with independent bits.
-    """
+    """Audit whatever `draw` draws from; options as of `audit`."""
     n = require_int("n", n, LEAST, MOST)
     promised, alpha = check_epsilon(epsilon), 1 - _checked(confidence)
     if len(values) < 2:
         raise InvalidArgument("values", values, "at least two values")
-    extra = len(decoder.names) if decoder else 0
-    drawn = aligned([_drawn(draw, value, n, decoder) for value in values], extra)
+    if entropy is not None and not (isinstance(entropy, (int, float)) and entropy >= 0):
+        raise InvalidArgument("entropy", entropy, "a number of bits, from 0 on")
+    drawn = _drawn(draw, values, n, decoder, rng)
     searched, held = ([e.part(*part) for e in drawn] for part in ((0, n // 2), (n // 2, n)))
     features, chosen = search(searched, values, decoder, alpha)
-    tests = len(chosen) + OTHER_TESTS
+    error = alpha / (len(chosen) + TESTS)
     samples = [features.sample(part) for part in held]
-    findings = [judged(event, samples, values, alpha / tests, pair) for event, pair in chosen]
-    alarms = _alarms(drawn, values, alpha / tests, entropy, judge_bits=decoder is None)
-    constant = tuple(v for v, e in zip(values, drawn, strict=True) if len(set(e.keys)) == 1)
-    rounds = samples[0].rounds
     return Audit(
-        name, promised, tuple(values), n, rounds, confidence, tuple(findings), alarms, constant
+        name,
+        promised,
+        tuple(values),
+        n,
+        samples[0].rounds,
+        confidence,
+        tuple(judged(event, samples, values, error, pair) for event, pair in chosen),
+        alarms(drawn, values, error, entropy, judge_bits=decoder is None),
+        tuple(v for v, e in zip(values, drawn, strict=True) if len(set(e.keys)) == 1),
     )
+
+
+def _name(function: Any) -> str:
+    return str(getattr(function, "__name__", type(function).__name__))
 
 
 def _checked(confidence: Any) -> float:
@@ -151,75 +199,12 @@ def _checked(confidence: Any) -> float:
     return confidence
 
 
-def _drawn(draw: Draw, value: Any, n: int, decoder: Decoder | None) -> Encoded:
-    rounds = draw(value, n)
+def _drawn(
+    draw: Draw, values: Sequence[Any], n: int, decoder: Decoder | None, rng: Generator | None
+) -> list[Encoded]:
+    """n reports of each value; asked in one sequence of mixed order, then sorted by value."""
+    order = mixed_order(len(values), n, rng)
+    rounds = draw([values[i] for i in order.tolist()])
     extra = [decoder.read(column) for column in rounds] if decoder else None
-    return encode(rounds, extra)
-
-
-def search(
-    parts: Sequence[Encoded], values: Sequence[Any], decoder: Decoder | None, alpha: float
-) -> tuple[Features, list[tuple[Event, tuple[int, int]]]]:
-    """The best event of each kind, with its values: learned on one half, chosen on the other."""
-    half = len(parts[0]) // 2
-    features = Features.of([p.part(0, half) for p in parts], decoder.names if decoder else ())
-    learned, tried = (
-        [features.sample(p.part(*rows)) for p in parts]
-        for rows in ((0, half), (half, len(parts[0])))
-    )
-    best: dict[str, tuple[float, Event, tuple[int, int]]] = {}
-    events = candidates(features, learned, values)
-    hits = np.array([[event.test(s).sum() for s in tried] for event in events]).reshape(
-        -1, len(values)
-    )
-    low, high = binomial_bounds(hits, len(tried[0]), alpha / SHARES)
-    for event, lows, highs in zip(events, low, high, strict=True):
-        u, v = int(np.argmax(lows)), int(np.argmin(highs))
-        found = _log_ratio(lows[u], highs[v])
-        if u != v and found > best.get(event.kind, (-np.inf,))[0]:
-            best[event.kind] = (found, event, (u, v))
-    return features, [(event, pair) for _, event, pair in best.values()]
-
-
-def judged(
-    event: Event,
-    samples: Sequence[Sample],
-    values: Sequence[Any],
-    error: float,
-    pair: tuple[int, int],
-) -> Finding:
-    """The bound that unseen reports give; half of the error for each of its two probabilities."""
-    u, v = pair
-    hits = np.array([event.test(samples[i]).sum() for i in pair])
-    low, high = binomial_bounds(hits, len(samples[0]), error / 2)
-    epsilon = max(0.0, _log_ratio(low[0], high[1]))
-    shares = hits / len(samples[0])
-    return Finding(
-        event.kind, event.words, values[u], values[v], float(shares[0]), float(shares[1]), epsilon
-    )
-
-
-def _log_ratio(low: float, high: float) -> float:
-    return float(np.log(low / high)) if low > 0 else -np.inf
-
-
-def _alarms(
-    drawn: Sequence[Encoded],
-    values: Sequence[Any],
-    error: float,
-    entropy: float | None,
-    judge_bits: bool,
-) -> tuple[Alarm, ...]:
-    """Alarms whose p-value is below the error, divided by the number of values."""
-    tests = []
-    for value, part in zip(values, drawn, strict=True):
-        tests.append(repeats(value, part.keys))
-        half = len(part) // 2
-        first = part.keys if part.places.shape[1] == 1 else [key[0] for key in part.keys]
-        if entropy is not None:
-            why = f"entropy {entropy:g} bits"
-            tests.append(collisions(value, first, 2.0**-entropy, why))
-        elif judge_bits and (chance := bit_chance(part.places[:half, 0])) is not None:
-            why = "a thousand times what independent bits have"
-            tests.append(collisions(value, first[half:], chance, why))
-    return tuple(test for test in tests if test.p_value <= error / len(values))
+    everyone = encode(rounds, extra)
+    return [everyone.take(np.flatnonzero(order == i)) for i in range(len(values))]

@@ -15,6 +15,8 @@ from deniable.errors import InvalidArgument
 
 #: Larger integers are looked at bit by bit: floating point would lose the last ones.
 LARGEST_WHOLE = 1 << 53
+#: Reports that are integers below this, or lists of such, are kept as they are.
+WORD = 1 << 64
 #: Reports of a round: a list, or an array whose first axis they are.
 Column = Sequence[Any] | NDArray[Any]
 
@@ -94,6 +96,15 @@ def _text_keys(part: Any) -> Any:
     return [_text_keys(one) for one in part] if isinstance(part, (list, tuple)) else part
 
 
+def whole_bits(column: NDArray[Any]) -> int:
+    """The bits that its numbers need if all of them are exact integers from 0 on, else 0."""
+    if not column.size or not column.min() >= 0:  # NaN is not
+        return 0
+    if column.dtype.kind == "f" and (column.max() > LARGEST_WHOLE or np.any(column % 1)):
+        return 0
+    return int(column.max()).bit_length()
+
+
 @dataclass(frozen=True, eq=False)
 class Encoded:
     """Some respondents, one a row: what is equal, positions (respondent, round, place), lengths.
@@ -109,9 +120,14 @@ class Encoded:
         return len(self.keys)
 
     def part(self, start: int, stop: int) -> Encoded:
-        """Some of the respondents."""
+        """Some of the respondents, from one to before another."""
         rows = slice(start, stop)
         return Encoded(self.keys[rows], self.places[rows], self.sizes[rows])
+
+    def take(self, rows: NDArray[np.int64]) -> Encoded:
+        """Some of the respondents, by their places."""
+        keys = [self.keys[row] for row in rows.tolist()]
+        return Encoded(keys, self.places[rows], self.sizes[rows])
 
 
 def encode(rounds: Sequence[Column], extra: Sequence[NDArray[Any]] | None = None) -> Encoded:
@@ -121,23 +137,10 @@ def encode(rounds: Sequence[Column], extra: Sequence[NDArray[Any]] | None = None
     width = max(part.places.shape[2] for part in parts)
     places = np.concatenate([_padded(part.places, width) for part in parts], axis=1)
     if extra is not None:
-        behind = np.stack(list(extra), axis=1)
+        behind = _small(np.stack(list(extra), axis=1))
         places = np.concatenate([places, behind.reshape(*places.shape[:2], -1)], axis=2)
     sizes = np.sum([part.sizes for part in parts], axis=0)
     return Encoded(keys or parts[0].keys, places, sizes)
-
-
-def aligned(parts: Sequence[Encoded], extra: int) -> list[Encoded]:
-    """The same with rows of equal width: what is missing is put before the ``extra`` positions."""
-    widths = [part.places.shape[2] - extra for part in parts]
-    if len(set(widths)) == 1:
-        return list(parts)
-    rows = []
-    for part, width in zip(parts, widths, strict=True):
-        own = _padded(part.places[:, :, :width], max(widths))
-        places = np.concatenate([own, part.places[:, :, width:]], axis=2)
-        rows.append(Encoded(part.keys, places, part.sizes))
-    return rows
 
 
 def _encode(column: Column) -> Encoded:
@@ -146,13 +149,30 @@ def _encode(column: Column) -> Encoded:
     reports = list(column)
     if _alike(reports):
         return _encode_array(np.stack(reports).reshape(len(reports), -1), packed=False)
-    rows = [numbers(report) for report in reports]
-    width = max((len(row) for row in rows), default=0)
-    places = np.full((len(rows), 1, width), np.nan)
-    for place, row in enumerate(rows):
-        places[place, 0, : len(row)] = row
+    places = _words(reports) if _whole(reports) else _ragged([numbers(one) for one in reports])
     sizes = np.array([size(report) for report in reports], dtype=np.int64)
-    return Encoded([frozen(report) for report in reports], _small(places), sizes)
+    return Encoded([frozen(report) for report in reports], _small(places[:, None, :]), sizes)
+
+
+def _whole(reports: list[Any]) -> bool:
+    """Whether all are integers of 0..2^64-1, or lists of equally many of them."""
+    rows = [one if isinstance(one, (list, tuple)) else (one,) for one in reports]
+    return len({len(row) for row in rows}) == 1 and all(_word(x) for row in rows for x in row)
+
+
+def _word(x: Any) -> bool:
+    return isinstance(x, (int, np.integer)) and not isinstance(x, bool) and 0 <= int(x) < WORD
+
+
+def _words(reports: list[Any]) -> NDArray[np.uint64]:
+    return np.array(reports, dtype=np.uint64).reshape(len(reports), -1)
+
+
+def _ragged(rows: list[list[float]]) -> NDArray[np.float64]:
+    places = np.full((len(rows), max(map(len, rows), default=0)), np.nan)
+    for place, row in zip(places, rows, strict=True):
+        place[: len(row)] = row
+    return places
 
 
 def _alike(reports: list[Any]) -> bool:
@@ -183,6 +203,8 @@ def _positions(field: NDArray[Any], packed: bool) -> NDArray[Any]:
 
 def _small(places: NDArray[Any]) -> NDArray[Any]:
     """In as few bytes as the numbers need."""
+    if places.dtype == np.uint8:
+        return places
     finite = places.size and not np.isnan(places.astype(np.float64, copy=False)).any()
     if finite and places.min() >= 0 and places.max() < 256 and np.all(places % 1 == 0):
         return places.astype(np.uint8)

@@ -1,8 +1,8 @@
 """Where a leak could show: events of a report, found on one part of the sample, tested on another.
 
 A report is looked at through features, each true or false in a round: a position has a value, or
-lies above a cut, or a value occurs anywhere. Events are made of these, of whole reports and of
-their lengths. Any function of a report is fair: what it tells, the report tells.
+lies above a cut, or has a bit set, or a value occurs anywhere. Events are made of these, of whole
+reports and of their lengths. Any function of a report is fair: what it tells, the report tells.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from deniable.audit.encoding import Encoded
+from deniable.audit.encoding import Encoded, whole_bits
 
 Bools = NDArray[np.bool_]
 Floats = NDArray[np.float64]
@@ -25,6 +25,8 @@ Floats = NDArray[np.float64]
 #: A position with more values than this is cut at quantiles.
 FEW = 32
 CUTS = 8
+#: Positions that are cut are looked at bit by bit, too, if they are at most so many.
+PACKED = 8
 #: Features that are paired, and outputs that are looked at one by one.
 PAIRED, OUTPUTS = 16, 64
 #: A feature is used by the classifier if it differs by so many standard deviations.
@@ -59,18 +61,24 @@ class Event:
 
 @dataclass(frozen=True)
 class Feature:
-    """``place`` (None: any) has the value ``at``, or at least that if ``above``."""
+    """``place`` (None: any) has the value ``at``, or at least that if ``above``.
+
+    With ``bit``, it is that bit of an integer which has the value.
+    """
 
     name: str
     place: int | None
     at: float
     above: bool = False
+    bit: int | None = None
 
     def holds(self, places: NDArray[Any]) -> Bools:
         """For each respondent and round."""
         if self.place is None:
             return np.asarray((places == self.at).any(axis=2))
         column = places[:, :, self.place]
+        if self.bit is not None:
+            column = column.astype(np.uint64) >> np.uint64(self.bit) & np.uint64(1)
         return np.asarray(column >= self.at if self.above else column == self.at)
 
     @property
@@ -93,6 +101,9 @@ class Features:
         width = places.shape[1] - len(extra)
         names = [f"position {i}" for i in range(width)] + list(extra)
         found = [f for i, name in enumerate(names) for f in _column(name, i, places[:, i])]
+        many = sorted({f.place for f in found if f.above and f.place is not None})
+        if len(many) <= PACKED:
+            found += [f for i in many for f in _bits(names[i], i, places[:, i])]
         anywhere = np.unique(places[:, :width])
         if width > 1 and 2 < anywhere.size <= FEW and not np.isnan(anywhere).any():
             found += [Feature("any position", None, float(y)) for y in anywhere]
@@ -117,6 +128,12 @@ def _column(name: str, place: int, column: NDArray[Any]) -> Iterator[Feature]:
     elif values.size > FEW:
         cuts = np.quantile(known, np.linspace(0, 1, CUTS + 2)[1:-1])
         yield from (Feature(name, place, float(y), above=True) for y in np.unique(cuts))
+
+
+def _bits(name: str, place: int, column: NDArray[Any]) -> Iterator[Feature]:
+    """One feature for each bit of an integer."""
+    for bit in range(whole_bits(column)):
+        yield Feature(f"bit {bit} of {name}", place, 1, bit=bit)
 
 
 def candidates(features: Features, samples: Sequence[Sample], values: Sequence[Any]) -> list[Event]:

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from deniable.audit.empirical import audit_source
+from deniable.audit.empirical import CONFIDENCE, USUAL, audit_source
 from deniable.audit.encoding import Column
 from deniable.audit.findings import Audit
 from deniable.audit.sources import Decoder, of_devices
@@ -38,14 +38,23 @@ class Peer:
     #: What all reports of one answer promise together, where that is promised.
     in_all: float | None = None
 
-    def audit(self, values: Sequence[int], *, reports: int = 1, **options: Any) -> Audit:
+    def audit(
+        self,
+        values: Sequence[int],
+        *,
+        reports: int = 1,
+        n: int = USUAL,
+        confidence: float = CONFIDENCE,
+    ) -> Audit:
         """Audit one report, or some reports of each device against the promise for all."""
         promise = self.epsilon if reports == 1 else self.in_all
         if promise is None:
             raise InvalidArgument("reports", reports, f"1: {self.name} promises nothing for more")
         draw = of_devices(lambda: self.client, reports)
         name = f"{self.library} {self.name}"
-        return audit_source(draw, values, promise, name=name, decoder=self.decoder, **options)
+        return audit_source(
+            draw, values, promise, n=n, confidence=confidence, decoder=self.decoder, name=name
+        )
 
 
 def peers(library: str, k: int, epsilon: float, values: Sequence[int]) -> list[Peer]:

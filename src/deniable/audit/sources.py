@@ -15,21 +15,23 @@ from numpy.typing import NDArray
 
 from deniable.audit.encoding import Column
 from deniable.domain import Text
-from deniable.errors import CorruptData, InvalidArgument
+from deniable.errors import CorruptData, InvalidArgument, require_int, shorten
 from deniable.estimation.mle.supports import supports_of
 from deniable.longitudinal.panel import Panel
-from deniable.mechanisms import Mechanism
+from deniable.mechanisms import DBitFlip, Mechanism
 from deniable.mechanisms.hashing import LocalHashing
 from deniable.mechanisms.memoised import Memoised
 from deniable.mechanisms.packed import PackedMechanism, unpacked
+from deniable.randomness import WORD_BYTES, Keystream, draw_key
 
 if TYPE_CHECKING:
     from numpy.random import Generator
 
-#: ``draw(value, n)``: a column of n reports for each round, of n fresh respondents.
-Draw = Callable[[Any, int], list[Column]]
-#: Seconds that a program may take for all reports of one value.
+#: ``draw(answers)``: the reports of fresh respondents with these answers, a column a round.
+Draw = Callable[[Sequence[Any]], list[Column]]
+#: Seconds that a program may take for all of its reports.
 PATIENCE = 600
+MOST_ROUNDS = 1000
 
 
 @dataclass(frozen=True)
@@ -40,45 +42,84 @@ class Decoder:
     read: Callable[[Column], NDArray[Any]]
 
 
+def mixed_order(values: int, n: int, rng: Generator | None = None) -> NDArray[np.int64]:
+    """Each of 0..values-1 n times, in an order that is random and is drawn before any report.
+
+    So a counter, a clock or a state that drifts is the same for all values, but for chance. Both
+    halves of the time have their share of each value: the second is in random order whatever the
+    first has shown.
+    """
+    coins = Keystream(draw_key(rng))
+    halves = []
+    for part in (n // 2, n - n // 2):
+        places = np.repeat(np.arange(values), part)
+        words = np.frombuffer(coins.bytes(WORD_BYTES * places.size), dtype="<u8")
+        halves.append(places[np.argsort(words)])
+    return np.concatenate(halves)
+
+
 def of_function(report: Callable[[Any], Any]) -> Draw:
     """Reports of a function of the value."""
-    return lambda value, n: [[report(value) for _ in range(n)]]
+    return lambda answers: [[_asked(report, value) for value in answers]]
 
 
 def of_devices(make: Callable[[], Callable[[Any], Any]], reports: int) -> Draw:
     """``make()`` is a fresh device; it is a function of the value that may remember."""
+    require_int("reports", reports, 1, MOST_ROUNDS)
 
-    def draw(value: Any, n: int) -> list[Column]:
-        devices = [make() for _ in range(n)]
-        return [[device(value) for device in devices] for _ in range(reports)]
+    def draw(answers: Sequence[Any]) -> list[Column]:
+        rows = [_of_device(make, value, reports) for value in answers]
+        return [list(column) for column in zip(*rows, strict=True)]
 
     return draw
 
 
+def _of_device(make: Callable[[], Callable[[Any], Any]], value: Any, reports: int) -> list[Any]:
+    device = make()
+    if not callable(device):
+        raise InvalidArgument("device", device, "a function of the value, as the factory makes it")
+    return [_asked(device, value) for _ in range(reports)]
+
+
+def _asked(report: Callable[[Any], Any], value: Any) -> Any:
+    """A report, or which value it failed for."""
+    try:
+        return report(value)
+    except Exception as error:
+        said = f"{type(error).__name__}: {error}".rstrip(": ")
+        raise CorruptData(f"no report of the value {shorten(value)}: {said}") from error
+
+
 def of_mechanism(m: Mechanism, reports: int = 1, rng: Generator | None = None) -> Draw:
     """Reports of a mechanism, many at once; those of one memo if it has any."""
+    require_int("reports", reports, 1, MOST_ROUNDS)
 
-    def draw(value: Any, n: int) -> list[Column]:
-        answers = np.full(n, value) if not isinstance(value, str) else [value] * n
+    def draw(answers: Sequence[Any]) -> list[Column]:
         if reports > 1 and isinstance(m, Memoised):
-            panel = Panel(m, n, rng)
+            panel = Panel(m, len(answers), rng)
             return [panel.privatize(answers).data for _ in range(reports)]
         return [m.privatize(answers, rng).data for _ in range(reports)]
 
     return draw
 
 
-def of_command(command: str | Sequence[str]) -> Draw:
-    """A program that reads one value a line and prints one report a line (JSON, or any text)."""
+def of_command(command: str | Sequence[str], reports: int = 1) -> Draw:
+    """A program that reads a value a line and prints its report (JSON, or any text) on a line.
+
+    Where a device reports several times, the line is a JSON array of so many reports.
+    """
+    require_int("reports", reports, 1, MOST_ROUNDS)
     words = shlex.split(command) if isinstance(command, str) else list(command)
     if not words:
         raise InvalidArgument("command", command, "a program and its arguments")
 
-    def draw(value: Any, n: int) -> list[Column]:
-        lines = _run(words, f"{value}\n" * n).split("\n")[:-1]
-        if len(lines) != n:
-            raise CorruptData(f"{words[0]!r} printed {len(lines)} lines for {n} values")
-        return [[_parsed(line) for line in lines]]
+    def draw(answers: Sequence[Any]) -> list[Column]:
+        lines = _run(words, "".join(f"{value}\n" for value in answers)).split("\n")[:-1]
+        if len(lines) != len(answers):
+            raise CorruptData(f"{words[0]!r} printed {len(lines)} lines for {len(answers)} values")
+        if reports == 1:
+            return [[_parsed(line) for line in lines]]
+        return [list(column) for column in zip(*(_several(x, reports) for x in lines), strict=True)]
 
     return draw
 
@@ -109,19 +150,41 @@ def _parsed(line: str) -> Any:
     return report if line in usual else line
 
 
+def _several(line: str, reports: int) -> list[Any]:
+    """The reports of one device; how their line is written is not looked at."""
+    try:
+        found = json.loads(line)
+    except (ValueError, RecursionError):
+        found = line
+    if not isinstance(found, list) or len(found) != reports:
+        raise CorruptData(f"a line must be a JSON array of {reports} reports; got {shorten(line)}")
+    return found
+
+
 def supports(m: Mechanism, values: Sequence[Any]) -> Decoder | None:
     """What a report of the mechanism says about each of the values; None if its bits say so."""
-    if isinstance(m.domain, Text) or isinstance(m, PackedMechanism):
+    bits_say_so = isinstance(m, PackedMechanism) and not isinstance(m, DBitFlip)
+    if isinstance(m.domain, Text) or bits_say_so:
         return None
     places = m.domain.encode(list(values))
-    read: Callable[..., NDArray[Any]] = _hashed if isinstance(m, LocalHashing) else _one_by_one
-    if m.dtype.subdtype is not None:
-        read = _noisy
+    read: Callable[..., NDArray[Any]] = _one_by_one if m.dtype.subdtype is None else _noisy
+    if isinstance(m, (LocalHashing, DBitFlip)):
+        read = _hashed if isinstance(m, LocalHashing) else _asked_about
     return Decoder(tuple(f"support of {value!r}" for value in values), partial(read, m, places))
 
 
 def _hashed(m: LocalHashing, places: NDArray[Any], column: Column) -> NDArray[Any]:
     return unpacked(supports_of(m, np.asarray(column)), m.domain.size)[:, places]
+
+
+def _asked_about(m: DBitFlip, places: NDArray[Any], column: Column) -> NDArray[Any]:
+    """-1 if a device was not asked about a value, else the bit that it answered."""
+    data = np.asarray(column)
+    asked, yes = (
+        np.unpackbits(np.ascontiguousarray(data[name]), axis=1, bitorder="little")[:, places]
+        for name in ("asked", "yes")
+    )
+    return np.where(asked, yes.astype(np.int8), np.int8(-1))
 
 
 def _noisy(m: Mechanism, places: NDArray[Any], column: Column) -> NDArray[Any]:
