@@ -4,6 +4,7 @@ import itertools
 import json
 import random
 import sys
+from inspect import signature
 
 import numpy as np
 import pytest
@@ -361,6 +362,35 @@ def test_reports_of_different_lengths_are_padded():
 
 
 @pytest.mark.parametrize(
+    "form",
+    [
+        lambda said: (said, None),
+        lambda said: {"said": said, (1, 2): [{"deep": b"x"}]},
+        lambda said: bytes([said]),
+        lambda said: None if said else "",
+        lambda said: np.float32(said),
+        lambda said: [float("nan"), said],
+        lambda said: float("inf") if said else random.random(),
+        lambda said: {said, "a", None},
+        lambda said: "\udc80" if said else "a",
+        lambda said: complex(said, 1),
+        lambda said: np.arange(said),
+    ],
+)
+def test_honest_reports_of_any_form_are_taken(form):
+    coins = random.Random(26)
+    report = lambda value: form(value ^ (coins.random() < 0.27))  # noqa: E731
+    found = audit(report, [0, 1], 1.0, n=200, confidence=SURE, rng=np.random.default_rng(26))
+    assert found.ok, found.words
+    assert found.to_json()
+
+
+def test_the_options_are_in_the_help():
+    for function in (audit, audit_devices, audit_mechanism, audit_command):
+        assert {"n", "confidence", "entropy", "rng"} <= set(signature(function).parameters)
+
+
+@pytest.mark.parametrize(
     "leak",
     [
         lambda v: {"yes": 1} if v else {"nay": 1},
@@ -390,6 +420,30 @@ def test_a_program_is_audited(lie, verdict):
     command = [sys.executable, "-c", CLIENT.format(lie=lie)]
     found = audit_command(command, [0, 1], 1.0, n=4_000, confidence=SURE)
     assert found.verdict == verdict, found.words
+
+
+TWICE = """
+import json, random, sys
+for line in sys.stdin:
+    once = [int(line) ^ (random.random() < 0.27) for _ in range({draws})]
+    print(json.dumps((8 * once)[:8]))
+"""
+
+
+@pytest.mark.parametrize(("draws", "verdict"), [(1, "nothing found"), (8, "violated")])
+def test_a_program_whose_devices_report_several_times_is_audited(draws, verdict):
+    """Randomised response that is kept, ln(0.73 / 0.27) = 0.995 in all, or drawn eight times."""
+    command = [sys.executable, "-c", TWICE.format(draws=draws)]
+    found = audit_command(command, [0, 1], 1.0, 8, n=1_000, confidence=SURE)
+    assert found.verdict == verdict, found.words
+    assert found.rounds == 8
+
+
+def test_a_program_is_asked_in_mixed_order():
+    """It is started once, and numbers its reports: the numbers tell nothing."""
+    lines = "import sys\nfor i, line in enumerate(sys.stdin): print(i, 7)"
+    found = audit_command([sys.executable, "-c", lines], ["a", "b"], 1.0, n=500, confidence=SURE)
+    assert found.ok, found.words
 
 
 def test_a_program_that_fails_says_so():

@@ -4,15 +4,22 @@ import csv
 import io
 import json
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+from rich.console import Console
 
 import deniable
+from deniable.audit.empirical import audit_mechanism
 from deniable.audit.peers import peers
+from deniable.audit.survey import row_of
+from deniable.cli import main
 from deniable.errors import InvalidArgument
+from deniable.mechanisms import GRR
+from deniable.studio.audit_views import survey_table
 
 LIAR = """
 import random, sys
@@ -44,10 +51,24 @@ def test_one_mechanism_with_a_chart(tmp_path):
 
 def test_json_and_csv():
     rows = json.loads(run("losue", "-t", "3", "-n", "1000", "--seed", "2", "-f", "json").stdout)
-    assert [row["method"] for row in rows] == ["from thresholds", "sampled"]
-    assert rows[1]["reports"] == 3
+    assert [row["method"] for row in rows] == ["from thresholds", *["enumerated"] * 7, "sampled"]
+    assert [row["k"] for row in rows] == [16, 2, 2, 2, 3, 3, 3, 5, 16]
+    assert rows[2]["what"] == "what is kept"
+    assert rows[-1]["reports"] == 3
     text = run("grr", "-n", "1000", "--seed", "3", "-f", "csv").stdout
     assert [row["verdict"] for row in csv.DictReader(io.StringIO(text))] == ["ok", "nothing found"]
+
+
+def test_verdicts_are_not_broken_where_it_is_narrow(monkeypatch, capsys):
+    monkeypatch.setenv("COLUMNS", "80")
+    code, out, _ = inside(monkeypatch, capsys, "grr", "-k", "1000", "-n", "100", "--seed", "5")
+    assert code == 0
+    assert "from thresholds" in out
+    assert sum(line.rstrip().endswith(("  ok", "nothing found")) for line in out.splitlines()) >= 5
+    assert out.splitlines()[-1] == "for a chart, add: -c audit.html"
+    sampled = row_of(audit_mechanism(GRR(2, 1.0), n=40), "basicrappor", 100_000)
+    Console().print(survey_table([sampled, {**sampled, "mechanism": "grr"}], "two"))
+    assert capsys.readouterr().out.count("nothing found") == 2
 
 
 def test_all_mechanisms_keep_their_promise(tmp_path):
@@ -84,19 +105,70 @@ def test_a_function_of_the_current_folder(tmp_path):
     assert "reports are deterministic" in " ".join(result.stdout.split())
 
 
+def inside(monkeypatch, capsys, *arguments):
+    """The command in this process: exit code, output and errors."""
+    monkeypatch.setattr(sys, "argv", ["deniable", "audit", *arguments])
+    with pytest.raises(SystemExit) as left:
+        main()
+    return left.value.code or 0, *capsys.readouterr()
+
+
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        ((), "one of: a mechanism, --all"),
-        (("oue", "--all"), "one of: a mechanism, --all"),
-        (("--callable", "json"), "module:function"),
-        (("--callable", "json:nothing"), "the name of a function"),
-        (("--library", "nobody"), "multi-freq-ldpy, pure-ldp, opendp"),
-        (("nobody",), "'mechanism' must be one of"),
+        ("", "one of: a mechanism, --all"),
+        ("oue --all", "one of: a mechanism, --all"),
+        ("--callable json", "module:function"),
+        ("--callable json:nothing", "the name of a function"),
+        ("--callable json:__name__", "the name of a function"),
+        ("--callable nobody:f", "No module named 'nobody'"),
+        ("--callable boom:f", "ZeroDivisionError"),
+        ("--callable fine:fails -k 2", "no report of the value [01]: KeyError: 'nobody'"),
+        ("--callable fine:fails -k 2 -t 2", "no device was made: TypeError"),
+        ("--callable fine:deep -k 2", "nested too deeply"),
+        ("--callable fine:fails -k 2 -n 0", "'n' must be an integer of 40"),
+        ("--library nobody", "multi-freq-ldpy, pure-ldp, opendp"),
+        ("nobody", "'mechanism' must be one of"),
+        ("oue --quick", "'--quick' must be left out with a mechanism"),
+        ("brr -k 3", "2 answers"),
+        ("oue -v 1 -v 99", "'values.1.' must be an integer of 0..15"),
+        ("oue -n 0", "'n' must be an integer of 40"),
+        ("--all -n 0 --quick", "'n' must be an integer of 40"),
+        ("--all -v 1 -v 2", "'--value' must be left out with --all"),
+        ("--all -t 2", "'--reports' must be left out with --all"),
+        ("--command cat --seed 1", "'--seed' must be left out with --command"),
+        ("--command cat --quick", "'--quick' must be left out with --command"),
+        ("--command cat -k 3 -v 1 -v 2", "'--size' must be left out with --value"),
+        ("--command cat -v 1 -v 1", "different answers"),
+        ("--command cat -k 2 -n 40 -t 2", "a JSON array of 2 reports"),
+        ("--library opendp --seed 1", "'--seed' must be left out with --library"),
     ],
 )
-def test_refusals(arguments, words):
-    assert words in run(*arguments, code=2).stderr
+def test_refusals_are_one_line(monkeypatch, capsys, tmp_path, arguments, words):
+    (tmp_path / "boom.py").write_text("1 / 0\n")
+    (tmp_path / "fine.py").write_text(
+        "def fails(value):\n    return {}['nobody']\n\n\n"
+        "def deep(value):\n    found = []\n    found.append(found)\n    return found\n"
+    )
+    monkeypatch.setattr(sys, "path", [str(tmp_path), *sys.path])
+    monkeypatch.delitem(sys.modules, "fine", raising=False)
+    code, _, said = inside(monkeypatch, capsys, *arguments.split())
+    assert code == 2
+    assert re.search(words, said)
+    assert len(said.splitlines()) == 1
+
+
+def test_devices_by_name(monkeypatch, capsys, tmp_path):
+    """A factory of devices that keep what they said: ln 3, whatever the number of reports."""
+    (tmp_path / "kept.py").write_text(
+        "import random\n\n\ndef device():\n    lie = random.random() < 0.25\n"
+        "    return lambda value: 1 - value if lie else value\n"
+    )
+    monkeypatch.setattr(sys, "path", [str(tmp_path), *sys.path])
+    options = ("-k", "2", "-n", "1000", "-e", "1.1", "-t", "9", "--confidence", "0.9999995")
+    code, out, _ = inside(monkeypatch, capsys, "--callable", "kept:device", *options, "-f", "json")
+    assert code == 0
+    assert json.loads(out)["rounds"] == 9
 
 
 def test_subset_selection_of_multi_freq_ldpy_leaks_through_its_order():

@@ -110,6 +110,7 @@ def audit_mechanism(
     """
     require_type("mechanism", mechanism, Mechanism)
     asked = some_values(mechanism) if values is None else values
+    mechanism.domain.encode(list(asked))  # unknown answers are refused by their place here
     draw = of_mechanism(mechanism, reports, rng)
     promise = mechanism.once.after(reports)
     if isinstance(mechanism, Memoised):

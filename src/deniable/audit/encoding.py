@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from deniable.errors import InvalidArgument
+from deniable.errors import CorruptData, InvalidArgument
 
 #: Larger integers are looked at bit by bit: floating point would lose the last ones.
 LARGEST_WHOLE = 1 << 53
@@ -76,7 +76,7 @@ def size(report: Any) -> int:
     if isinstance(report, (bytes, bytearray)):
         return len(report)
     if isinstance(report, str):
-        return len(report.encode())
+        return len(report.encode("utf-8", "surrogatepass"))
     return len(json.dumps(_text_keys(report), separators=(",", ":"), default=_plain))
 
 
@@ -132,7 +132,10 @@ class Encoded:
 
 def encode(rounds: Sequence[Column], extra: Sequence[NDArray[Any]] | None = None) -> Encoded:
     """The reports of some respondents in some rounds; ``extra`` positions are put behind."""
-    parts = [_encode(column) for column in rounds]
+    try:
+        parts = [_encode(column) for column in rounds]
+    except RecursionError:
+        raise CorruptData("a report is nested too deeply, or contains itself") from None
     keys = list(zip(*(part.keys for part in parts), strict=True)) if len(parts) > 1 else None
     width = max(part.places.shape[2] for part in parts)
     places = np.concatenate([_padded(part.places, width) for part in parts], axis=1)

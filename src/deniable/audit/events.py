@@ -126,7 +126,8 @@ def _column(name: str, place: int, column: NDArray[Any]) -> Iterator[Feature]:
     elif 1 < values.size <= FEW or (values.size == 1 and known.size < column.size):
         yield from (Feature(name, place, float(y)) for y in values)
     elif values.size > FEW:
-        cuts = np.quantile(known, np.linspace(0, 1, CUTS + 2)[1:-1])
+        inner = np.linspace(0, 1, CUTS + 2)[1:-1]
+        cuts = np.quantile(known, inner, method="inverted_cdf")  # between infinities is no middle
         yield from (Feature(name, place, float(y), above=True) for y in np.unique(cuts))
 
 

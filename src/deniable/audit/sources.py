@@ -75,19 +75,23 @@ def of_devices(make: Callable[[], Callable[[Any], Any]], reports: int) -> Draw:
 
 
 def _of_device(make: Callable[[], Callable[[Any], Any]], value: Any, reports: int) -> list[Any]:
-    device = make()
+    device = _made(make, "no device was made")
     if not callable(device):
         raise InvalidArgument("device", device, "a function of the value, as the factory makes it")
     return [_asked(device, value) for _ in range(reports)]
 
 
 def _asked(report: Callable[[Any], Any], value: Any) -> Any:
-    """A report, or which value it failed for."""
+    return _made(partial(report, value), f"no report of the value {shorten(value)}")
+
+
+def _made(make: Callable[[], Any], failed: str) -> Any:
+    """What a foreign function returns, or one line about how it failed."""
     try:
-        return report(value)
+        return make()
     except Exception as error:
         said = f"{type(error).__name__}: {error}".rstrip(": ")
-        raise CorruptData(f"no report of the value {shorten(value)}: {said}") from error
+        raise CorruptData(f"{failed}: {said}") from error
 
 
 def of_mechanism(m: Mechanism, reports: int = 1, rng: Generator | None = None) -> Draw:

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
+from deniable.audit.checks import Check, Verification
 from deniable.audit.empirical import audit_mechanism
-from deniable.audit.exact import MOST_RUNS, verify
+from deniable.audit.exact import relatives, verify
 from deniable.audit.findings import Audit
 from deniable.mechanisms import Mechanism, mechanisms
 from deniable.mechanisms.cohorts import CohortMechanism
@@ -20,6 +21,8 @@ QUICK = {"small": 3, "n": 4_000, "most_runs": 10_000}
 THOROUGH = {"small": 5, "n": 40_000, "most_runs": 200_000}
 #: Reports of one device that are audited together.
 REPEATED = 5
+#: How many reports a check is about; what is kept is about any number.
+REPORTS_OF = {"one report": 1, "two reports": 2}
 
 
 def survey(
@@ -33,9 +36,10 @@ def survey(
 ) -> Iterator[dict[str, Any]]:
     """One row a mechanism and check; `steps` of them."""
     plan = QUICK if quick else THOROUGH
-    reports = n or plan["n"]
+    reports = plan["n"] if n is None else n
     for family in mechanisms().values():
-        yield exact_row(_member(family, plan["small"], epsilon), plan["most_runs"])
+        small = _member(family, plan["small"], epsilon)
+        yield exact_row(small, verify(small, most_runs=plan["most_runs"]))
         member = _member(family, size, epsilon)
         for times in (1, REPEATED) if issubclass(family, Memoised) else (1,):
             found = audit_mechanism(
@@ -55,20 +59,41 @@ def _member(family: type[Mechanism], size: int, epsilon: float) -> Mechanism:
     return family(family.only_size or size, epsilon, **design)
 
 
-def exact_row(m: Mechanism, most_runs: int = MOST_RUNS) -> dict[str, Any]:
-    """A verification as a row."""
-    found = verify(m, most_runs=most_runs)
-    check = found.worst
+def exact_row(m: Mechanism, found: Verification) -> dict[str, Any]:
+    """A verification as one row: its worst check."""
+    row = check_row(m, found.worst, m.domain.size)
+    return {**row, "method": found.method, "verdict": found.verdict, "words": found.words}
+
+
+def exact_rows(m: Mechanism, found: Verification) -> Iterator[dict[str, Any]]:
+    """A row a check, those of small relatives too, and one for each that was not possible."""
+    sizes = {str(one): one.domain.size for one in (*relatives(m), m)}
+    for check in found.checks:
+        yield check_row(m, check, sizes.get(check.subject))
+    for what in found.unseen:
+        yield {
+            **check_row(m, found.worst, None),
+            "what": what,
+            "method": "too many branches",
+            "epsilon": None,
+            "promised": None,
+            "verdict": "not enumerated",
+            "words": found.words,
+        }
+
+
+def check_row(m: Mechanism, check: Check, size: int | None) -> dict[str, Any]:
     return {
         "mechanism": m.name,
-        "k": m.domain.size,
-        "reports": 1,
+        "k": size,
+        "what": check.what,
+        "reports": REPORTS_OF.get(check.what),
         "n": None,
-        "method": found.method,
+        "method": check.method,
         "epsilon": check.worst.epsilon,
         "promised": check.declared.epsilon,
-        "verdict": found.verdict,
-        "words": found.words,
+        "verdict": check.verdict,
+        "words": check.words,
     }
 
 
@@ -77,6 +102,7 @@ def row_of(found: Audit, name: str, size: int) -> dict[str, Any]:
     return {
         "mechanism": name,
         "k": size,
+        "what": "one report" if found.rounds == 1 else f"{found.rounds} reports",
         "reports": found.rounds,
         "n": found.n,
         "method": "sampled",

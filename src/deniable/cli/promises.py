@@ -7,8 +7,13 @@ from typing import Annotated
 
 import typer
 
-from deniable.cli.options import Chart, Layout, Size, check_charts, save_charts
+from deniable.cli.options import Chart, Layout, Size, check_charts, refuse_beside, save_charts
 from deniable.studio.formats import Format
+
+SEVERAL = (
+    "Reports of each device; epsilon is that of all. Then a program prints a line as a JSON array "
+    "of so many, and a callable takes nothing and makes a device, a function of a value."
+)
 
 
 def budget(
@@ -77,8 +82,12 @@ def ledger(
 
 def audit(
     mechanism: Annotated[str | None, typer.Argument(help="A mechanism by name.")] = None,
-    size: Size = 16,
-    epsilon: Annotated[float, typer.Option("--epsilon", "-e", help="What is promised.")] = 1.0,
+    size: Annotated[
+        int | None, typer.Option("--size", "-k", help="Number of possible answers. Default: 16.")
+    ] = None,
+    epsilon: Annotated[
+        float | None, typer.Option("--epsilon", "-e", help="What is promised. Default: 1.")
+    ] = None,
     every: Annotated[bool, typer.Option("--all", help="Every mechanism.")] = False,
     quick: Annotated[bool, typer.Option("--quick", help="With --all: in a minute.")] = False,
     command: Annotated[
@@ -98,9 +107,7 @@ def audit(
     respondents: Annotated[
         int | None, typer.Option("--respondents", "-n", help="Reports of each value.")
     ] = None,
-    reports: Annotated[
-        int, typer.Option("--reports", "-t", min=1, help="Reports of each device of a mechanism.")
-    ] = 1,
+    reports: Annotated[int | None, typer.Option("--reports", "-t", min=1, help=SEVERAL)] = None,
     confidence: Annotated[float, typer.Option(help="Of the bounds on epsilon.")] = 0.999,
     seed: Annotated[int | None, typer.Option(min=0, help="Of mechanisms, not of others.")] = None,
     layout: Layout = Format.table,
@@ -117,8 +124,14 @@ def audit(
     settings = audit_command.Settings(
         size, epsilon, value, respondents, reports, confidence, seed, quick
     )
+    unused = audit_command.UNUSED[subject.kind]
+    refuse_beside(subject.words, **{name: settings.given(name) for name in unused})
+    if value and subject.kind in ("command", "callable"):
+        refuse_beside("--value", size=size)
     found = audit_command.run(subject, settings)
     found.show(layout)
     save_charts(chart, found.chart)
+    if layout is Format.table and not chart:
+        typer.echo("for a chart, add: -c audit.html")
     if not found.ok:
         raise typer.Exit(1)

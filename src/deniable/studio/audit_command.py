@@ -8,13 +8,22 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from deniable.errors import InvalidArgument
+from deniable.domain import MAX_SIZE
+from deniable.errors import InvalidArgument, require_int
 from deniable.studio.formats import Format
 
-#: Reports of each value, unless said otherwise.
-REPORTS = 20_000
+#: What is used unless something else is said.
+SIZE, EPSILON = 16, 1.0
 #: Verdicts that end the command with code 1.
 BAD = ("violated", "suspicious")
+#: Options that a kind of subject has no use for.
+UNUSED = {
+    "mechanism": ("quick",),
+    "all": ("value", "reports"),
+    "command": ("seed", "quick"),
+    "callable": ("seed", "quick"),
+    "library": ("seed", "quick"),
+}
 
 
 @dataclass(frozen=True)
@@ -47,32 +56,56 @@ class Subject:
             raise InvalidArgument("subject", [one.kind for one in given], allowed)
         return given[0]
 
+    @property
+    def words(self) -> str:
+        return "a mechanism" if self.kind == "mechanism" else f"--{self.kind}"
+
 
 @dataclass(frozen=True)
 class Settings:
-    """How it is audited."""
+    """How it is audited; None is what was not said."""
 
-    size: int
-    epsilon: float
+    size: int | None
+    epsilon: float | None
     value: list[str] | None
     n: int | None
-    reports: int
+    reports: int | None
     confidence: float
     seed: int | None
     quick: bool
+
+    def given(self, name: str) -> Any:
+        """The value of an option, None if it was not given."""
+        return getattr(self, name) or None if name == "quick" else getattr(self, name)
+
+    @property
+    def k(self) -> int:
+        return SIZE if self.size is None else self.size
+
+    @property
+    def promise(self) -> float:
+        return EPSILON if self.epsilon is None else self.epsilon
+
+    @property
+    def rounds(self) -> int:
+        return 1 if self.reports is None else self.reports
 
     @property
     def values(self) -> list[Any]:
         """The answers to compare; integers if all of them are."""
         if not self.value:
-            k = self.size
+            k = require_int("size", self.k, 2, MAX_SIZE)
             return sorted({0, 1, k // 2, k - 1})
-        whole = all(one.removeprefix("-").isdigit() for one in self.value)
-        return [int(one) for one in self.value] if whole else list(self.value)
+        whole = all(one.removeprefix("-").isdecimal() for one in self.value)
+        values: list[Any] = [int(one) for one in self.value] if whole else list(self.value)
+        if len(set(values)) < len(values):
+            raise InvalidArgument("--value", self.value, "different answers")
+        return values
 
     @property
     def options(self) -> dict[str, Any]:
-        return {"n": self.n or REPORTS, "confidence": self.confidence}
+        said = {} if self.n is None else {"n": self.n}
+        return {**said, "confidence": self.confidence}
 
     @property
     def rng(self) -> Any:
@@ -84,11 +117,12 @@ class Settings:
 
 @dataclass(frozen=True)
 class Outcome:
-    """Rows of many audits, or the one audit that was made."""
+    """Rows of many audits, or the one audit that was made; what was proved, in words."""
 
     title: str
     rows: list[dict[str, Any]]
     audit: Any = None
+    proved: str = ""
 
     @property
     def ok(self) -> bool:
@@ -96,22 +130,31 @@ class Outcome:
 
     def show(self, layout: Format) -> None:
         """Print; the audit of a black box has exports of its own."""
-        from rich.console import Console
-
         from deniable.studio.tables import show
 
         alone = self.audit is not None and len(self.rows) == 1
-        if alone and layout is not Format.table:
+        if layout is Format.table:
+            self._show_tables(alone)
+        elif alone:
             print(self.audit.to_json() if layout is Format.json else self.audit.to_csv().rstrip())
-        elif layout is not Format.table:
+        else:
             show(self.rows, layout)
-        elif not alone:
-            show([{k: v for k, v in row.items() if k != "words"} for row in self.rows], layout)
-            for row in self.rows:
-                if self.audit is not None or row["verdict"] in BAD:
-                    print(f"{row['mechanism']}: {row['words']}")
-        if self.audit is not None and layout is Format.table:
+
+    def _show_tables(self, alone: bool) -> None:
+        from rich.console import Console
+
+        from deniable.studio.audit_views import survey_table
+
+        if not alone:
+            Console().print(survey_table(self.rows, self.title))
+        if self.proved:
+            print(self.proved)
+        if self.audit is not None:
             Console().print(self.audit.table())
+        else:
+            for row in self.rows:
+                if row["verdict"] in BAD:
+                    print(f"{row['mechanism']}: {row['words']}")
 
     def chart(self) -> Any:
         from deniable.studio.audit_views import survey_chart
@@ -134,66 +177,82 @@ def _all(settings: Settings) -> Outcome:
     from deniable.audit.survey import steps, survey
 
     found = survey(
-        settings.size,
-        settings.epsilon,
+        settings.k,
+        settings.promise,
         quick=settings.quick,
         n=settings.n,
         confidence=settings.confidence,
         rng=settings.rng,
     )
-    title = f"epsilon = {settings.epsilon:g}, confidence {100 * settings.confidence:g} % each"
+    title = f"epsilon = {settings.promise:g}, confidence {100 * settings.confidence:.6g} % each"
     return Outcome(title, list(_tracked(found, steps())))
 
 
 def _library(name: str, settings: Settings) -> Outcome:
+    """With several reports of a device: what promises something for them."""
     from deniable.audit.peers import peers
+    from deniable.audit.survey import row_of
 
-    values = settings.values
-    listed = peers(name, settings.size, settings.epsilon, values)
-    rows = (_row(peer.audit(values, **settings.options), peer.name, settings) for peer in listed)
-    return Outcome(f"{name}, epsilon = {settings.epsilon:g}", list(_tracked(rows, len(listed))))
+    values, several = settings.values, settings.rounds > 1
+    if not all(isinstance(one, int) and 0 <= one < settings.k for one in values):
+        raise InvalidArgument("--value", settings.value, f"answers of 0..{settings.k - 1}")
+    listed = peers(name, settings.k, settings.promise, values)
+    listed = [peer for peer in listed if not several or peer.in_all is not None]
+    if not listed:
+        raise InvalidArgument("--reports", settings.rounds, f"1: {name} promises nothing for more")
+    audits = (
+        row_of(one.audit(values, reports=settings.rounds, **settings.options), one.name, settings.k)
+        for one in listed
+    )
+    return Outcome(f"{name}, epsilon = {settings.promise:g}", list(_tracked(audits, len(listed))))
 
 
 def _mechanism(name: str, settings: Settings) -> Outcome:
     from deniable.audit.empirical import audit_mechanism
-    from deniable.audit.survey import exact_row
+    from deniable.audit.exact import verify
+    from deniable.audit.survey import exact_rows, row_of
     from deniable.mechanisms import find, mechanism
 
-    size = find(name).only_size or settings.size
-    m = mechanism(name, size, settings.epsilon)
+    size = settings.k if settings.size is not None else find(name).only_size or SIZE
+    m = mechanism(name, size, settings.promise)
     values = settings.values if settings.value else None
     found = audit_mechanism(
-        m, values, reports=settings.reports, rng=settings.rng, **settings.options
+        m, values, reports=settings.rounds, rng=settings.rng, **settings.options
     )
-    rows = [exact_row(m), _row(found, m.name, settings)]
-    return Outcome(str(m), rows, found)
+    exact = verify(m)
+    rows = [*exact_rows(m, exact), row_of(found, m.name, size)]
+    return Outcome(str(m), rows, found, f"exactly: {exact.words}")
 
 
 def _black_box(subject: Subject, settings: Settings) -> Outcome:
-    from deniable.audit.empirical import audit, audit_command
+    """With several reports of a device, a function makes devices."""
+    from deniable.audit.empirical import audit, audit_command, audit_devices
+    from deniable.audit.survey import row_of
 
-    make = audit_command if subject.kind == "command" else audit
-    box: Any = subject.which if subject.kind == "command" else _imported(subject.which)
-    found = make(box, settings.values, settings.epsilon, **settings.options)
-    return Outcome(subject.which, [_row(found, subject.which, settings)], found)
+    asked, options = (settings.values, settings.promise), settings.options
+    if subject.kind == "command":
+        found = audit_command(subject.which, *asked, settings.rounds, **options)
+    elif settings.rounds > 1:
+        found = audit_devices(_imported(subject.which), *asked, settings.rounds, **options)
+    else:
+        found = audit(_imported(subject.which), *asked, **options)
+    return Outcome(subject.which, [row_of(found, subject.which, settings.k)], found)
 
 
 def _imported(name: str) -> Any:
     """A function by "module:name"; modules of the current folder count."""
     module, _, attribute = name.partition(":")
-    if not attribute:
+    if not module or not attribute:
         raise InvalidArgument("callable", name, "module:function")
     sys.path.insert(0, "")
-    found = getattr(importlib.import_module(module), attribute, None)
+    try:
+        found = getattr(importlib.import_module(module), attribute, None)
+    except (Exception, SystemExit) as error:
+        said = f"{type(error).__name__}: {error}"
+        raise InvalidArgument("callable", name, f"of a module that is imported ({said})") from error
     if not callable(found):
         raise InvalidArgument("callable", name, "the name of a function")
     return found
-
-
-def _row(found: Any, name: str, settings: Settings) -> dict[str, Any]:
-    from deniable.audit.survey import row_of
-
-    return row_of(found, name, settings.size)
 
 
 def _tracked(rows: Iterable[dict[str, Any]], total: int) -> Iterator[dict[str, Any]]:

@@ -16,6 +16,8 @@ if TYPE_CHECKING:
 
 #: Shares of a promise beyond this, infinite ones too, are drawn here.
 MOST_SHARE = 4.0
+#: The longest words of columns that may be broken between words.
+BREAKS = {"what": len("reports"), "method": len("enumerated")}
 
 
 def audit_table(audit: Audit) -> Table:
@@ -34,6 +36,27 @@ def audit_table(audit: Audit) -> Table:
     caption = f"{audit.words}. {reports}; {audit.interval_words}"
     empty = [{"kind": "none", "event": "no event differs between values"}]
     return rich_table(rows or empty, str(audit), caption)
+
+
+def survey_table(rows: Sequence[Mapping[str, Any]], title: str) -> Table:
+    """One row a check; words may be broken where it is narrow, verdicts and numbers never."""
+    names = ["mechanism", "k", "what", "method", "epsilon", "promised", "verdict"]
+    if len({row["mechanism"] for row in rows}) == 1:
+        names.remove("mechanism")
+    table = rich_table([{name: _cell(row, name) for name in names} for row in rows], title)
+    for name, column in zip(names, table.columns, strict=True):
+        column.no_wrap = name in ("k", "epsilon", "promised", "verdict")
+        if name == "verdict":
+            column.min_width = max(len(row[name]) for row in rows)
+        elif not column.no_wrap:
+            column.min_width, column.overflow = BREAKS.get(name), "fold"
+    return table
+
+
+def _cell(row: Mapping[str, Any], name: str) -> Any:
+    if name == "method" and row["n"] is not None:
+        return f"{row['n']:,} {row[name]}"
+    return round(row[name], 4) if isinstance(row[name], float) else row[name]
 
 
 def audit_chart(audit: Audit) -> Any:
