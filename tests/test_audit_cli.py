@@ -41,6 +41,14 @@ def run(*arguments, code=0, **options):
     return result
 
 
+def inside(monkeypatch, capsys, *arguments):
+    """The command in this process: exit code, output and errors."""
+    monkeypatch.setattr(sys, "argv", ["deniable", "audit", *arguments])
+    with pytest.raises(SystemExit) as left:
+        main()
+    return left.value.code or 0, *capsys.readouterr()
+
+
 def test_one_mechanism_with_a_chart(tmp_path):
     chart = tmp_path / "audit.html"
     found = run("oue", "-k", "8", "-n", "2000", "--seed", "1", "-c", str(chart)).stdout
@@ -49,13 +57,15 @@ def test_one_mechanism_with_a_chart(tmp_path):
     assert chart.stat().st_size > 10_000
 
 
-def test_json_and_csv():
-    rows = json.loads(run("losue", "-t", "3", "-n", "1000", "--seed", "2", "-f", "json").stdout)
+def test_json_and_csv(monkeypatch, capsys):
+    sure = ("-n", "1000", "--confidence", "0.9999995")
+    asked = ("losue", "-t", "3", "--seed", "2", "-f", "json", *sure)
+    rows = json.loads(inside(monkeypatch, capsys, *asked)[1])
     assert [row["method"] for row in rows] == ["from thresholds", *["enumerated"] * 7, "sampled"]
     assert [row["k"] for row in rows] == [16, 2, 2, 2, 3, 3, 3, 5, 16]
     assert rows[2]["what"] == "what is kept"
     assert rows[-1]["reports"] == 3
-    text = run("grr", "-n", "1000", "--seed", "3", "-f", "csv").stdout
+    text = inside(monkeypatch, capsys, "grr", "--seed", "3", "-f", "csv", *sure)[1]
     assert [row["verdict"] for row in csv.DictReader(io.StringIO(text))] == ["ok", "nothing found"]
 
 
@@ -103,14 +113,6 @@ def test_a_function_of_the_current_folder(tmp_path):
     )
     assert result.returncode == 1, result.stderr
     assert "reports are deterministic" in " ".join(result.stdout.split())
-
-
-def inside(monkeypatch, capsys, *arguments):
-    """The command in this process: exit code, output and errors."""
-    monkeypatch.setattr(sys, "argv", ["deniable", "audit", *arguments])
-    with pytest.raises(SystemExit) as left:
-        main()
-    return left.value.code or 0, *capsys.readouterr()
 
 
 @pytest.mark.parametrize(
