@@ -40,7 +40,7 @@ def last_bit(n: int, rng: np.random.Generator) -> Audit:
         bits[-1] = value == K - 1
         return bits
 
-    return audit(report, VALUES, 1.0, n=n)
+    return audit(report, VALUES, 1.0, n=n, rng=rng)
 
 
 def redrawn(reports: int) -> Attempt:
@@ -50,7 +50,7 @@ def redrawn(reports: int) -> Attempt:
         def device(value: int) -> Any:
             return m.report(value, ByteCoins(rng.bytes(8 * m.coin_words)))
 
-        return audit_devices(lambda: device, [0, 7], 2.0, reports, n=n)
+        return audit_devices(lambda: device, [0, 7], 2.0, reports, n=n, rng=rng)
 
     return attempt
 
@@ -76,14 +76,14 @@ def swapped(n: int, rng: np.random.Generator) -> Audit:
     def report(value: int) -> int:
         return others[value][rng.integers(K - 1)] if rng.random() < p else value
 
-    return audit(report, VALUES, 1.0, n=n)
+    return audit(report, VALUES, 1.0, n=n, rng=rng)
 
 
 def weak_seed(n: int, rng: np.random.Generator) -> Audit:
     def report(value: int) -> Any:
         return row(value, np.random.default_rng(int(rng.integers(1 << 16))), 1 / (1 + np.e), 64)
 
-    return audit(report, [0, 63], 1.0, n=n)
+    return audit(report, [0, 63], 1.0, n=n, rng=rng)
 
 
 def length(n: int, rng: np.random.Generator) -> Audit:
@@ -93,7 +93,7 @@ def length(n: int, rng: np.random.Generator) -> Audit:
         longer = value == 0 and rng.random() < 0.05
         return np.packbits(row(value, rng, 1 / (1 + np.e))).tobytes() + bytes(longer)
 
-    return audit(report, VALUES, 1.0, n=n)
+    return audit(report, VALUES, 1.0, n=n, rng=rng)
 
 
 def honest(n: int, rng: np.random.Generator) -> Audit:
