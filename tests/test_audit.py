@@ -22,7 +22,6 @@ from deniable.audit.empirical import (
 from deniable.audit.encoding import encode, frozen, numbers, size
 from deniable.audit.findings import Audit
 from deniable.audit.independence import collisions, few_runs, neighbours, repeats
-from deniable.audit.proof import bounds
 from deniable.audit.sources import mixed_order, of_mechanism
 from deniable.errors import CorruptData, InvalidArgument
 from deniable.estimation.exact import binomial_bounds
