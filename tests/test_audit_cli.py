@@ -89,13 +89,16 @@ def test_all_mechanisms_keep_their_promise(tmp_path):
     assert {row["verdict"] for row in found} == {"ok", "ok from thresholds", "nothing found"}
 
 
-def test_a_program_that_lies_too_rarely_ends_with_code_1(tmp_path):
+def test_a_program_that_lies_too_rarely_ends_with_code_1(monkeypatch, capsys, tmp_path):
     script = tmp_path / "client.py"
     script.write_text(LIAR)
-    command = f'"{sys.executable}" "{script}"'
-    found = run("--command", command, "-k", "2", "-n", "2000", code=1).stdout
+    command = ("--command", f'"{sys.executable}" "{script}"', "-k", "2", "-n", "2000")
+    code, found, _ = inside(monkeypatch, capsys, *command)
+    assert code == 1
     assert "violated: epsilon is at least" in " ".join(found.split())
-    honest = run("--command", command, "-k", "2", "-n", "2000", "-e", "4", "-f", "json").stdout
+    sure = ("-e", "4", "-f", "json", "--confidence", "0.9999995")
+    code, honest, _ = inside(monkeypatch, capsys, *command, *sure)
+    assert code == 0
     assert json.loads(honest)["verdict"] == "nothing found"
 
 
