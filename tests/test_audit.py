@@ -87,7 +87,7 @@ def test_a_memo_that_is_kept_is_not_accused_after_many_reports():
 class Seven(OUE):
     """Probabilities of 7 bits, in the path of many reports."""
 
-    def _randomise(self, indices, key, threads):
+    def randomise(self, indices, key, threads=None):
         unit = SCALE >> 7
         low = round(self.zero / unit) * unit / SCALE
         rng = np.random.default_rng(list(key))

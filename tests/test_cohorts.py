@@ -271,7 +271,7 @@ def test_candidates_and_the_outside_are_covered(family, design):
     hits, shares = np.zeros(61, dtype=int), []
     for seed in range(runs):
         m = family(dn.Text(), 2.0, seed=seed, **design)
-        reports = dn.Reports(m, m._randomise(codes[values], rng.bytes(32), 1))
+        reports = dn.Reports(m, m.randomise(codes[values], rng.bytes(32), 1))
         low, high = m.tally(reports).estimate("unbiased", candidates=listed).intervals.T
         covered = (low <= truth) & (truth <= high)
         hits += covered
