@@ -38,9 +38,9 @@ def survey(
     plan = QUICK if quick else THOROUGH
     reports = plan["n"] if n is None else n
     for family in mechanisms().values():
-        small = _member(family, plan["small"], epsilon)
+        small = family(family.only_size or plan["small"], epsilon, **family.small_design)
         yield exact_row(small, verify(small, most_runs=plan["most_runs"]))
-        member = _member(family, size, epsilon)
+        member = _sampled(family, size, epsilon)
         for times in (1, REPEATED) if issubclass(family, Memoised) else (1,):
             found = audit_mechanism(
                 member, reports=times, n=reports, confidence=confidence, rng=rng
@@ -53,7 +53,7 @@ def steps() -> int:
     return sum(3 if issubclass(family, Memoised) else 2 for family in mechanisms().values())
 
 
-def _member(family: type[Mechanism], size: int, epsilon: float) -> Mechanism:
+def _sampled(family: type[Mechanism], size: int, epsilon: float) -> Mechanism:
     """With cohorts, few and narrow ones: what a report supports is computed one by one."""
     design = family.small_design if issubclass(family, CohortMechanism) else {}
     return family(family.only_size or size, epsilon, **design)
