@@ -10,6 +10,7 @@ import hashlib
 import hmac
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from datetime import UTC, date, datetime
 from enum import Enum
@@ -65,6 +66,10 @@ class Store(ABC):
     @abstractmethod
     def add_batch(self, name: bytes, body: bytes, counts: Counts) -> Outcome:
         """Keep and count one batch whose counts are known."""
+
+    @abstractmethod
+    def still(self) -> AbstractContextManager[Store]:
+        """The store as it is now, for reading, whatever others write in the meantime."""
 
     @abstractmethod
     def counts(self) -> Counts:
@@ -143,7 +148,8 @@ class Store(ABC):
 
     def verify(self) -> list[Difference]:
         """The tallies that differ from a recount: none, if all is well."""
-        kept, again = self.counts(), self.recount()
+        with self.still() as still:
+            kept, again = still.counts(), still.recount()
         found = []
         for name, round_ in sorted({*kept, *again}):
             a, n = kept.get((name, round_), (None, 0))

@@ -78,7 +78,7 @@ class PostgresStore(SQLStore):
                 yield self._writing
 
     @contextmanager
-    def _reading(self) -> Iterator[Connection]:
+    def _snapshot(self) -> Iterator[Connection]:
         with _clear(self._address), _connect(self._address) as connection:
             connection.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ READ ONLY")
             yield connection

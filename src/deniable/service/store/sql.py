@@ -5,9 +5,10 @@ Statements are written with the marks of SQLite; `SQLStore._run` puts in those o
 
 from __future__ import annotations
 
+import copy
 from abc import abstractmethod
 from collections.abc import Iterator, Sequence
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, closing, contextmanager, nullcontext
 from datetime import date
 from typing import Any
 
@@ -45,13 +46,15 @@ OLD = "body IS NOT NULL AND day < ?"
 class SQLStore(Store):
     """A store in tables; a kind says how to connect."""
 
+    _seen: Any = None
+
     @abstractmethod
     def _transaction(self) -> AbstractContextManager[Any]:
         """A connection for one writer at a time; all that is done with it, or nothing."""
 
     @abstractmethod
-    def _reading(self) -> AbstractContextManager[Any]:
-        """A connection that sees one state of the store."""
+    def _snapshot(self) -> AbstractContextManager[Any]:
+        """A connection of its own that sees one state of the store."""
 
     @abstractmethod
     def _known(self, connection: Any, ids: list[bytes]) -> dict[bytes, bytes | None]:
@@ -88,6 +91,17 @@ class SQLStore(Store):
             self._run(connection, "INSERT INTO batches VALUES (?, ?, ?)", values)
             self._count(connection, "tallies", counts)
         return Outcome.counted
+
+    @contextmanager
+    def still(self) -> Iterator[SQLStore]:
+        with self._snapshot() as connection:
+            found = copy.copy(self)
+            found._seen = connection
+            yield found
+
+    def _reading(self) -> AbstractContextManager[Any]:
+        """A connection that sees one state of the store: the one that is held still, or now's."""
+        return self._snapshot() if self._seen is None else nullcontext(self._seen)
 
     def counts(self) -> Counts:
         return self._read("tallies")
@@ -172,5 +186,6 @@ class SQLStore(Store):
 
 
 def _bodies(found: Any) -> Iterator[list[bytes]]:
-    while rows := found.fetchmany(CHUNK):
-        yield [row[0] for row in rows]
+    with closing(found):
+        while rows := found.fetchmany(CHUNK):
+            yield [row[0] for row in rows]

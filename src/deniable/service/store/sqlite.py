@@ -66,7 +66,7 @@ class SQLiteStore(SQLStore):
                     self._writing.execute("ROLLBACK")
 
     @contextmanager
-    def _reading(self) -> Iterator[sqlite3.Connection]:
+    def _snapshot(self) -> Iterator[sqlite3.Connection]:
         """A connection of its own: readers never wait for the writer."""
         with _clear(self.path), closing(_connect(self.path)) as connection:
             connection.execute("BEGIN")

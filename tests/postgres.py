@@ -1,0 +1,99 @@
+"""A PostgreSQL server of one's own, in a folder that is thrown away."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import signal
+import subprocess
+import tempfile
+import time
+from pathlib import Path
+
+#: Where Debian keeps the programs of each version.
+PLACES = sorted(Path("/usr/lib/postgresql").glob("*/bin"), reverse=True)
+
+
+def programs() -> Path | None:
+    """The folder with PostgreSQL's programs, if there is one."""
+    found = [place for place in PLACES if (place / "initdb").exists()]
+    elsewhere = shutil.which("initdb")
+    if elsewhere is not None:
+        found.append(Path(elsewhere).resolve().parent)
+    return found[0] if found else None
+
+
+def install() -> Path | None:
+    """PostgreSQL from Debian's packages, where tests must not be skipped; needs root."""
+    subprocess.run(["apt-get", "update", "-qq"], check=True)
+    command = ["apt-get", "install", "-qq", "--no-install-recommends", "postgresql"]
+    subprocess.run(command, check=True, env={**os.environ, "DEBIAN_FRONTEND": "noninteractive"})
+    PLACES[:] = sorted(Path("/usr/lib/postgresql").glob("*/bin"), reverse=True)
+    return programs()
+
+
+class Postgres:
+    """A server that listens on a socket in its folder."""
+
+    def __init__(self, place: Path) -> None:
+        self._place = place
+        self.folder = Path(tempfile.mkdtemp(prefix="dn-pg-", dir="/tmp"))
+        # PostgreSQL refuses to run as root.
+        self._as = (
+            ()
+            if os.getuid()
+            else ("setpriv", "--reuid=postgres", "--regid=postgres", "--clear-groups")
+        )
+        if self._as:
+            shutil.chown(self.folder, "postgres", "postgres")
+        self._run("initdb", "-D", self.data, "-U", "tester", "-A", "trust", "--no-sync")
+        self.start()
+
+    @property
+    def data(self) -> str:
+        return str(self.folder / "data")
+
+    def start(self) -> None:
+        command = ["-k", str(self.folder), "-c", "listen_addresses="]
+        with (self.folder / "log").open("ab") as log:
+            program = str(self._place / "postgres")
+            self._process = subprocess.Popen(
+                [*self._as, program, "-D", self.data, *command], stdout=log, stderr=log,
+                cwd=self.folder,
+            )  # fmt: skip
+        ready = [str(self._place / "pg_isready"), "-q", "-h", str(self.folder)]
+        for _ in range(300):
+            if subprocess.run(ready, check=False).returncode == 0:
+                return
+            time.sleep(0.05)
+        raise RuntimeError((self.folder / "log").read_text())
+
+    def stop(self) -> None:
+        """Clients are cut off."""
+        self._process.send_signal(signal.SIGINT)
+        self._process.wait(30)
+
+    def database(self) -> str:
+        """The address of an empty database; there is one at a time."""
+        self.do("DROP SCHEMA IF EXISTS deniable CASCADE")
+        return self.address
+
+    @property
+    def address(self) -> str:
+        return f"postgresql://tester@/postgres?host={self.folder}"
+
+    def do(self, *statements: str) -> None:
+        import psycopg
+
+        with psycopg.connect(self.address, autocommit=True) as connection:
+            for statement in statements:
+                connection.execute(statement.encode())
+
+    def remove(self) -> None:
+        if self._process.poll() is None:
+            self.stop()
+        shutil.rmtree(self.folder, ignore_errors=True)
+
+    def _run(self, program: str, *arguments: str) -> None:
+        command = [*self._as, str(self._place / program), *arguments]
+        subprocess.run(command, check=True, capture_output=True, cwd=self.folder)
