@@ -141,6 +141,20 @@ def test_rounds_and_drawn_questions_are_kept_apart(address, divide):
     store.close()
 
 
+def test_a_question_may_have_any_name(address):
+    """Names of questions are also names of columns."""
+    from deniable.collection.survey import survey_of
+
+    names = ("head", "body", "id", "round", "n", "report", "cohort")
+    asked = [{"name": name, "ask": "?", "kind": "yes/no"} for name in names]
+    collection = survey_of({"title": "Names", "epsilon": 4.0, "questions": asked})
+    store = open_store(address, collection)
+    assert store.add(entries(20, collection=collection)) == [COUNTED] * 20
+    assert add_batch(store, batch(collection, 30)) == COUNTED
+    assert store.verify() == []
+    store.close()
+
+
 # ---- restarts, several at once
 
 

@@ -52,7 +52,8 @@ class Packing:
             round_, place = _HEAD.unpack(head)
             names = self._names if place == _ALL else [self._names[place]]
             fields = [(name, self._mechanisms[name].dtype) for name in names]
-            table = np.frombuffer(b"".join(members), dtype=[("head", "<u4"), *fields])
+            # No question is called HEAD: their names have small letters only.
+            table = np.frombuffer(b"".join(members), dtype=[("HEAD", "<u4"), *fields])
             for name in names:
                 yield name, round_, np.ascontiguousarray(table[name])
 
