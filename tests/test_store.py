@@ -302,6 +302,24 @@ def found_in(folder, sought):
     return [any(needle in content for content in files) for needle in sought]
 
 
+def test_a_purge_that_a_reader_hinders_says_so(tmp_path, monkeypatch):
+    """The old bytes stay in SQLite's log as long as somebody reads them: no success is claimed."""
+    from deniable.service.store import sqlite
+
+    monkeypatch.setattr(sqlite, "PATIENCE", 0.2)
+    store = open_store(str(tmp_path / "store.db"), TOYS)
+    store.add(entries(50))
+    reading = store.singles()
+    next(reading)
+    with pytest.raises(StoreUnavailable, match="purge"):
+        store.purge(TOMORROW)
+    reading.close()
+    assert store.verify() == []
+    assert store.purge(TOMORROW) == 0
+    assert not any(found_in(tmp_path, needles(entries(50))))
+    store.close()
+
+
 @pytest.mark.parametrize("before", ["yesterday", "2026-13-01", None, 20_000, datetime.now(UTC)])
 def test_a_purge_needs_a_day(store, before):
     with pytest.raises(InvalidArgument, match="a day, such as"):
@@ -383,6 +401,29 @@ def test_tables_of_the_future_are_not_touched(address, request):
         open_store(address, TOYS)
 
 
+@pytest.mark.parametrize(
+    "contents", [b"", b"not a database" * 500, b"SQLite format 3\0" + b"\1" * 4080]
+)
+def test_a_file_that_is_no_store_is_left_alone(tmp_path, contents):
+    file = tmp_path / "file"
+    file.write_bytes(contents)
+    with pytest.raises(CorruptData):
+        open_store(str(file))
+    assert file.read_bytes() == contents
+
+
+def test_the_database_of_another_program_is_left_alone(tmp_path):
+    file = tmp_path / "other.db"
+    with sqlite3.connect(file) as connection:
+        connection.execute("CREATE TABLE things (a)")
+    connection.close()
+    before = file.read_bytes()
+    for collection in (None, TOYS):
+        with pytest.raises(CorruptData, match="no store"):
+            open_store(str(file), collection)
+    assert file.read_bytes() == before
+
+
 def test_a_damaged_file_is_never_counted_on(tmp_path):
     """Random bytes over a part of the file: refused, or everything is still right."""
     rng = np.random.default_rng(5)
@@ -455,6 +496,18 @@ def test_a_backup_replaces_nothing(store, tmp_path, address):
     with pytest.raises(InvalidArgument, match="pg_dump" if "postgresql" in address else "exist"):
         store.backup(str(tmp_path / "there"))
     assert (tmp_path / "there").read_bytes() == b"precious"
+
+
+def test_a_backup_that_fails_leaves_no_half_copy(tmp_path):
+    store = open_store(str(tmp_path / "store.db"), TOYS)
+    store.add(entries(2_000))
+    done = subprocess.run(
+        [sys.executable, "-c", FULL_DISK, str(tmp_path / "store.db"), str(tmp_path / "copy.db")],
+        capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert done.stdout == "refused\n", done.stderr
+    assert sorted(path.name for path in tmp_path.glob("copy*")) == []
+    store.close()
 
 
 FULL_DISK = """

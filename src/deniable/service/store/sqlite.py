@@ -35,7 +35,7 @@ class SQLiteStore(SQLStore):
         file = Path(path).resolve()
         if not file.exists() and collection is None:
             raise InvalidArgument("store", path, "a file that exists")
-        with _clear(file), closing(_connect(file)) as connection:
+        with _clear(file), closing(_plain(file)) as connection:
             if collection is not None:
                 connection.execute("BEGIN IMMEDIATE")
                 if not connection.execute("SELECT 1 FROM sqlite_master").fetchone():
@@ -48,8 +48,12 @@ class SQLiteStore(SQLStore):
         file = Path(target)
         if file.exists():
             raise InvalidArgument("target", target, "a file that does not exist yet")
-        with self._reading() as source, _clear(file), closing(_connect(file)) as copy:
-            source.backup(copy)
+        try:
+            with self._snapshot() as source, _clear(file), closing(_plain(file)) as copy:
+                source.backup(copy)
+        except BaseException:  # half a copy is none
+            file.unlink(missing_ok=True)
+            raise
 
     def close(self) -> None:
         self._writing.close()
@@ -87,11 +91,19 @@ class SQLiteStore(SQLStore):
     def _shrink(self) -> None:
         with _clear(self.path):
             self._writing.execute("VACUUM")
-            self._writing.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+            (busy, *_), *_ = self._writing.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+        if busy:
+            detail = "they leave the file when nobody reads them; purge again"
+            raise StoreUnavailable(f"{self.path}: the reports are purged, but {detail}")
+
+
+def _plain(path: Path) -> sqlite3.Connection:
+    """A connection that leaves a file as it is: it may belong to another program."""
+    return sqlite3.connect(path, PATIENCE, isolation_level=None, check_same_thread=False)
 
 
 def _connect(path: Path) -> sqlite3.Connection:
-    connection = sqlite3.connect(path, PATIENCE, isolation_level=None, check_same_thread=False)
+    connection = _plain(path)
     connection.execute("PRAGMA journal_mode = WAL")
     connection.execute("PRAGMA synchronous = FULL")
     connection.execute("PRAGMA fullfsync = ON")  # macOS: also empty the cache of the disk
