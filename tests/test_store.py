@@ -297,6 +297,27 @@ def test_only_older_days_are_purged(store, monkeypatch):
     assert store.verify() == []
 
 
+def test_purged_bytes_leave_the_files(address, request, tmp_path):
+    """What lies in the tables' files after a purge holds no report of those that were purged."""
+    store = open_store(address, TOYS)
+    sent, made = entries(400), batch(TOYS, 500)
+    store.add(sent)
+    add_batch(store, made)
+    sought = [*needles(sent)[:50], made.body[-400:-200]]
+    folder = tmp_path
+    if address.startswith("postgresql"):
+        server = request.getfixturevalue("server")
+        server.do("CHECKPOINT")
+        folder, sought = Path(server.data) / "base", sought[:-1]  # batches are compressed there
+    assert all(found_in(folder, sought)), "the test would find nothing in any case"
+    store.purge(TOMORROW)
+    if address.startswith("postgresql"):
+        server.do("CHECKPOINT")
+    assert not any(found_in(folder, sought))
+    assert store.verify() == []
+    store.close()
+
+
 def found_in(folder, sought):
     files = [path.read_bytes() for path in folder.rglob("*") if path.is_file()]
     return [any(needle in content for content in files) for needle in sought]
@@ -585,3 +606,16 @@ def test_a_server_that_comes_back_is_used_again(server):
     assert store.add(sent) == [KNOWN] * 30
     assert store.verify() == []
     store.close()
+
+
+@pytest.mark.parametrize(
+    "address",
+    [
+        "postgresql://me:hush@127.0.0.1:1/x",
+        "postgresql://127.0.0.1:1/x?user=me&password=hush",
+    ],
+)
+def test_an_unreachable_server_is_named_without_its_password(address):
+    with pytest.raises(StoreUnavailable, match="cannot be used now") as refused:
+        open_store(address, TOYS)
+    assert "hush" not in str(refused.value)
