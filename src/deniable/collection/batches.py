@@ -22,6 +22,9 @@ from deniable.reports import from_arrow_column, to_arrow_column
 MEDIA_TYPE = "application/vnd.apache.arrow.stream"
 _COLLECTION, _ID, _ROUND = b"deniable.collection", b"deniable.id", b"deniable.round"
 
+#: Record batches in one stream: each costs far more memory than its bytes if it has few rows.
+MOST_PIECES = 4096
+
 #: A column of reports for each question.
 Columns = dict[str, NDArray[Any]]
 
@@ -73,7 +76,7 @@ def read_batch(collection: Collection, body: bytes) -> tuple[dict[str, str], Col
     pa = pyarrow()
     try:
         table = _table(body)
-    except (pa.ArrowException, struct.error, OSError) as error:
+    except (pa.ArrowException, EOFError, OSError, UnicodeDecodeError, struct.error) as error:
         raise CorruptData(f"this is not a sound Arrow stream: {error}") from error
     stated = table.schema.metadata or {}
     if set(stated) != {_COLLECTION, _ID, _ROUND}:
@@ -108,8 +111,11 @@ def _table(body: bytes) -> Any:
     """The stream as a table; compressed ones are refused, as their size cannot be foreseen."""
     pa = pyarrow()
     source = pa.BufferReader(body)
-    schema = pa.ipc.read_schema(pa.ipc.read_message(source))
-    batches = []
+    first = pa.ipc.read_message(source)
+    if first.type != "schema":  # Arrow would follow a null pointer
+        raise CorruptData("the stream must begin with a schema")
+    schema = pa.ipc.read_schema(first)
+    batches: list[Any] = []
     while source.tell() < len(body):
         if body[source.tell() : source.tell() + 8] == _END:
             source.seek(source.tell() + 8)
@@ -117,6 +123,8 @@ def _table(body: bytes) -> Any:
         message = pa.ipc.read_message(source)
         if message.type != "record batch" or _compressed(message.metadata.to_pybytes()):
             raise CorruptData("the stream must hold record batches without compression only")
+        if len(batches) == MOST_PIECES:
+            raise CorruptData(f"the stream must hold at most {MOST_PIECES} record batches")
         batches.append(pa.ipc.read_record_batch(message, schema))
     if source.tell() != len(body):
         raise CorruptData("bytes follow the end of the stream")

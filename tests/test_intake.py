@@ -1,0 +1,353 @@
+"""What comes from outside is counted exactly, or refused as a whole with the right problem."""
+
+import json
+import struct
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import deniable as dn
+from collection_toys import VECTORS, batch, survey
+from deniable.collection.batches import _table, write_batch
+from deniable.collection.manifest import Collection
+from deniable.collection.rows import row_check
+from deniable.errors import InvalidArgument
+from deniable.service.intake import Intake
+from deniable.service.packing import Packing
+from deniable.service.problems import Problem
+from deniable.service.store import Outcome, open_store
+from mutations import mutated
+
+SPECS = json.loads((Path(__file__).parent / "vectors/v1/reports.json").read_text())
+by_title = pytest.mark.parametrize("vector", VECTORS, ids=lambda v: v["title"])
+SPLIT, SAMPLED = survey(), survey("sampled")
+by_collection = pytest.mark.parametrize("collection", [SPLIT, SAMPLED], ids=["split", "sampled"])
+
+
+def problem(intake, body, kind="single"):
+    """The type of the problem that a body is refused with; None if it is taken."""
+    try:
+        getattr(intake, kind)(body)
+    except Problem as problem:
+        refused = problem
+    else:
+        return None
+    assert json.loads(refused.response().body)["status"] == refused.status < 500
+    return refused.kind
+
+
+# ---- the vectors
+
+
+@by_title
+def test_good_vectors_are_counted_once(vector, tmp_path):
+    collection = Collection.from_manifest(vector["manifest"].encode())
+    assert collection.digest == vector["digest"]
+    intake, store = Intake(collection), open_store(str(tmp_path / "s.db"), collection)
+    entries = [intake.single(case["body"].encode()) for case in vector["submissions"]]
+    assert store.add(entries) == [Outcome.counted] * len(entries)
+    assert store.add(entries) == [Outcome.known] * len(entries)
+    assert store.verify() == []
+    store.close()
+
+
+@by_title
+def test_bad_vectors_are_refused_for_the_right_reason(vector):
+    intake = Intake(Collection.from_manifest(vector["manifest"].encode()))
+    found = {c["why"]: problem(intake, c["body"].encode()) for c in vector["refused"]}
+    assert found == {case["why"]: case["type"] for case in vector["refused"]}
+
+
+# ---- single rows
+
+
+def rows_of(m):
+    """Rows that a device makes, rows that one bit makes different, and any bytes."""
+    length = m.dtype.itemsize
+    seeds = [np.random.default_rng(seed) for seed in range(20)]
+    made = [one_row(m, rng) for rng in seeds]
+    flips = st.tuples(st.sampled_from(made), st.integers(0, 8 * length - 1)).map(flipped)
+    sparse = st.integers(0, 8 * length - 1).map(lambda bit: (1 << bit).to_bytes(length, "little"))
+    anything = st.binary(min_size=length, max_size=length)
+    return st.one_of(st.sampled_from(made), flips, sparse, anything)
+
+
+def one_row(m, rng):
+    values = rng.integers(0, m.domain.size, 1)
+    if m.domain.labels is not None:
+        values = [m.domain.labels[int(values[0])]]
+    return m.privatize(values, rng=rng).data.tobytes()
+
+
+def flipped(place):
+    row, bit = place
+    content = bytearray(row)
+    content[bit >> 3] ^= 1 << (bit & 7)
+    return bytes(content)
+
+
+def countable(m, row):
+    column = np.frombuffer(row, dtype=[("row", m.dtype)])["row"]
+    try:
+        m.count(np.ascontiguousarray(column))
+    except InvalidArgument:
+        return False
+    return True
+
+
+@pytest.mark.parametrize("vector", SPECS, ids=lambda v: v["spec"]["mechanism"])
+def test_the_check_of_a_row_agrees_with_counting(vector):
+    """A row that passes alone must never spoil the group that it is counted with."""
+    m = dn.from_spec(vector["spec"])
+    if isinstance(m.domain, dn.Text):
+        made = [m.privatize([f"text {i}"]).data.tobytes() for i in range(5)]
+        rows = st.one_of(
+            st.sampled_from(made),
+            st.tuples(st.sampled_from(made), st.integers(0, 8 * len(made[0]) - 1)).map(flipped),
+            st.binary(min_size=len(made[0]), max_size=len(made[0])),
+        )
+    else:
+        rows = rows_of(m)
+    check = row_check(m)
+
+    @settings(max_examples=60)
+    @given(rows)
+    def agree(row):
+        assert (check(row) is None) == countable(m, row), row.hex()
+
+    agree()
+    assert check(bytes(m.dtype.itemsize + 1)) is not None
+    assert check(b"") is not None
+
+
+# ---- bodies of submissions
+
+
+@by_title
+def test_mutated_submissions_are_refused_or_harmless(vector):
+    """Whatever becomes of the bytes: a problem below 500, or a sound report."""
+    intake = Intake(Collection.from_manifest(vector["manifest"].encode()))
+    good = [case["body"].encode() for case in vector["submissions"]]
+
+    @settings(max_examples=400)
+    @given(mutated(good))
+    def harmless(body):
+        if problem(intake, body) is None:
+            _, packed = intake.single(body)
+            Packing(intake._collection).count([packed])
+
+    harmless()
+
+
+ODD = {
+    "nothing": b"",
+    "NUL": b"\0",
+    "nan": b"NaN",
+    "deep lists": b"[" * 200_000,
+    "deep objects": b'{"reports":' * 100_000,
+    "a lone surrogate": b'{"id":"\\ud800"}',
+    "half a pair in a key": b'{"\\udfff":1}',
+    "not UTF-8": b'{"\xff":1}',
+    "UTF-16": '{"id":1}'.encode("utf-16"),
+    "a byte order mark": b"\xef\xbb\xbf{}",
+    "a huge integer": b'{"round":' + b"9" * 100_000 + b"}",
+    "a huge float": b'{"round":1e400}',
+    "a list": b"[]",
+}
+
+
+@pytest.mark.parametrize("why", ODD)
+def test_odd_bodies_are_malformed(why):
+    assert problem(Intake(SPLIT), ODD[why]) == "malformed"
+
+
+# ---- batches
+
+
+@by_collection
+def test_a_batch_is_counted_exactly(collection):
+    made = batch(collection, 500)
+    name, counts = Intake(collection).batch(made.body)
+    assert name.hex() == made.id
+    for question in collection.questions:
+        kept, n = counts[question.name, 1]
+        column = _table(made.body).column(question.name).drop_null()
+        assert n == len(column)
+        assert question.mechanism.possible_counts(kept, n)
+
+
+@by_collection
+def test_mutated_batches_are_refused_or_counted_as_they_say(collection):
+    """Never another error, and never a count that the reports do not have."""
+    intake = Intake(collection)
+    good = [batch(collection, n, seed).body for seed, n in enumerate((0, 1, 3, 40))]
+    taken = []
+
+    @settings(max_examples=1_500)
+    @given(mutated(good))
+    def sound(body):
+        if problem(intake, body, "batch") is None:
+            _, counts = intake.batch(body)
+            rows = _table(body).num_rows
+            numbers = [n for _, n in counts.values()]
+            expected = rows * (1 if collection.divide == "sampled" else len(numbers))
+            assert sum(numbers) == expected
+            for (name, _), (kept, n) in counts.items():
+                assert collection.question(name).mechanism.possible_counts(kept, n)
+            taken.append(rows)
+
+    sound()
+    assert taken
+
+
+def rewritten(collection, change=None, n=20, **options):
+    """The bytes of a batch whose table was changed."""
+    body = batch(collection, n).body
+    table = _table(body)
+    metadata = table.schema.metadata
+    table = change(table) if change else table
+    table = table.replace_schema_metadata(metadata)
+    sink = pa.BufferOutputStream()
+    with pa.ipc.new_stream(sink, table.schema, options=pa.ipc.IpcWriteOptions(**options)) as out:
+        out.write_table(table)
+    return sink.getvalue().to_pybytes()
+
+
+def replaced(name, make):
+    def change(table):
+        place = table.column_names.index(name)
+        return table.set_column(place, name, make(table.column(name)))
+
+    return change
+
+
+def with_null(column):
+    values = column.to_pylist()
+    return pa.chunked_array([pa.array([None, *values[1:]], column.type)])
+
+
+CHANGES = {
+    "a wider integer": replaced("way", lambda c: c.cast(pa.uint16())),
+    "a signed integer": replaced("way", lambda c: c.cast(pa.int8())),
+    "a float": replaced("way", lambda c: c.cast(pa.float32())),
+    "a text": replaced("way", lambda c: c.cast(pa.string())),
+    "a dictionary": replaced("way", lambda c: c.dictionary_encode()),
+    "a list": replaced("way", lambda c: pa.array([[1]] * len(c))),
+    "nulls only": replaced("way", lambda c: pa.nulls(len(c))),
+    "a missing value": replaced("way", with_null),
+    "free bytes": replaced("pets", lambda c: c.cast(pa.binary())),
+    "longer rows": replaced("pets", lambda c: pa.array([b"fives"] * len(c), pa.binary(5))),
+    "a column less": lambda table: table.drop_columns(["way"]),
+    "a column more": lambda table: table.append_column("more", table.column("way")),
+    "two of one name": lambda table: table.append_column("way", table.column("way")),
+    "another order": lambda table: table.select(table.column_names[::-1]),
+}
+
+
+@pytest.mark.parametrize("why", CHANGES)
+def test_other_tables_are_malformed(why):
+    assert problem(Intake(SPLIT), rewritten(SPLIT, CHANGES[why]), "batch") == "malformed"
+
+
+@pytest.mark.parametrize("compression", ["lz4", "zstd"])
+def test_compressed_batches_are_malformed(compression):
+    body = rewritten(SPLIT, n=5_000, compression=compression)
+    assert problem(Intake(SPLIT), body, "batch") == "malformed"
+
+
+def test_the_same_table_written_otherwise_is_taken():
+    """Without the end mark, in several pieces, with other alignment."""
+    intake = Intake(SPLIT)
+    whole = rewritten(SPLIT)
+    right = {place: (c.tolist(), n) for place, (c, n) in intake.batch(whole)[1].items()}
+    pieces = rewritten(SPLIT, lambda table: pa.concat_tables([table.slice(0, 7), table.slice(7)]))
+    for body in (whole[:-8], pieces):
+        found = {place: (c.tolist(), n) for place, (c, n) in intake.batch(body)[1].items()}
+        assert found == right
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "kind"),
+    [
+        ("deniable.id", b"X" * 32, "malformed"),
+        ("deniable.id", b"\xff\xfe", "malformed"),
+        ("deniable.collection", b"0" * 64, "other-collection"),
+        ("deniable.round", b"2", "impossible-report"),
+        ("deniable.round", b"0", "impossible-report"),
+        ("deniable.round", b"01", "impossible-report"),
+        ("deniable.round", "\u0661".encode(), "impossible-report"),
+        ("deniable.round", b"9" * 5_000, "impossible-report"),
+        ("deniable.more", b"", "malformed"),
+    ],
+)
+def test_what_a_batch_says_about_itself_is_checked(key, value, kind):
+    table = _table(batch(SPLIT, 5).body)
+    metadata = {**table.schema.metadata, key.encode(): value}
+    table = table.replace_schema_metadata(metadata)
+    sink = pa.BufferOutputStream()
+    with pa.ipc.new_stream(sink, table.schema) as out:
+        out.write_table(table)
+    assert problem(Intake(SPLIT), sink.getvalue().to_pybytes(), "batch") == kind
+
+
+def test_an_impossible_report_spoils_its_batch():
+    columns = {q.name: np.zeros(4, dtype=q.mechanism.dtype) for q in SPLIT.questions}
+    intake = Intake(SPLIT)
+    assert problem(intake, write_batch(SPLIT, columns, None).body, "batch") is None
+    for name, bad in (("way", 3), ("ever", 2), ("hours", 255)):
+        worse = {**columns, name: np.array([0, 0, 0, bad], dtype=columns[name].dtype)}
+        body = write_batch(SPLIT, worse, None).body
+        assert problem(intake, body, "batch") == "impossible-report"
+    padded = columns["pets"].copy()
+    padded[2, -1] = 0x80
+    body = write_batch(SPLIT, {**columns, "pets": padded}, None).body
+    assert problem(intake, body, "batch") == "impossible-report"
+
+
+def test_a_sampled_row_has_exactly_one_report():
+    intake = Intake(SAMPLED)
+    for change in (
+        replaced("way", lambda c: pa.array([0] * len(c), c.type)),
+        replaced("way", lambda c: pa.nulls(len(c), c.type)),
+    ):
+        assert problem(intake, rewritten(SAMPLED, change), "batch") == "malformed"
+
+
+def test_bytes_after_the_end_are_malformed():
+    body = batch(SPLIT, 20).body
+    for tail in (b"\0", b"\0" * 8, body, body[-8:]):
+        assert problem(Intake(SPLIT), body + tail, "batch") == "malformed"
+
+
+def test_a_stream_begins_with_a_schema():
+    """Arrow crashes where the first message is another, or of a kind that it does not know."""
+    body, intake = batch(SPLIT, 20).body, Intake(SPLIT)
+    source = pa.BufferReader(body)
+    pa.ipc.read_message(source)
+    assert problem(intake, body[source.tell() :], "batch") == "malformed"
+    for place in range(80):
+        for value in (0, 2, 3, 4, 5, 0x81):
+            problem(intake, body[:place] + bytes([value]) + body[place + 1 :], "batch")
+
+
+@pytest.mark.parametrize("length", [0x7FFFFFFF, 0xFFFFFFF0, 1 << 20])
+def test_huge_lengths_are_believed_by_nobody(length):
+    """Every length in the stream is replaced: no memory is taken for what is not there."""
+    body = batch(SPLIT, 20).body
+    intake = Intake(SPLIT)
+    for place in range(4, len(body) - 8, 4):
+        problem(intake, body[:place] + struct.pack("<I", length) + body[place + 4 :], "batch")
+    assert pa.total_allocated_bytes() < 1 << 26
+
+
+def test_very_many_tiny_pieces_are_malformed():
+    """A batch in pieces of one row would cost many times its length in memory."""
+    table = _table(batch(SPLIT, 20_000).body)
+    sink = pa.BufferOutputStream()
+    with pa.ipc.new_stream(sink, table.schema) as out:
+        out.write_table(table, max_chunksize=1)
+    assert problem(Intake(SPLIT), sink.getvalue().to_pybytes(), "batch") == "malformed"
