@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
@@ -17,13 +18,13 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from deniable.collection.batches import MEDIA_TYPE as ARROW
-from deniable.errors import InvalidArgument, StoreUnavailable
+from deniable.errors import CorruptData, InvalidArgument, StoreUnavailable
 from deniable.estimation import Estimate
 from deniable.service import metrics as prometheus
 from deniable.service.access import Access
 from deniable.service.analysis import Analysis, Wish
 from deniable.service.intake import Intake
-from deniable.service.limits import Gate, Limits, body_of
+from deniable.service.limits import Gate, Limits, Room
 from deniable.service.openapi import openapi
 from deniable.service.pages import page_routes
 from deniable.service.problems import Problem, on_method, on_not_found, on_problem
@@ -31,6 +32,7 @@ from deniable.service.store import Outcome, Store
 from deniable.service.writer import Writer
 
 JSON = "application/json"
+_LOG = logging.getLogger("deniable.service")
 
 
 @dataclass(frozen=True)
@@ -55,6 +57,7 @@ class Service:
         self._analysis = Analysis(store)
         self._access = Access(store, settings.key)
         self._metrics = prometheus.Metrics()
+        self._room = Room(settings.limits)
 
     def routes(self) -> list[Route]:
         return [
@@ -74,15 +77,17 @@ class Service:
 
     async def submit(self, request: Request) -> Response:
         self._access.require_key(request)
-        body = await body_of(request, JSON, self.settings.limits.single_bytes)
-        name, packed = self._intake.single(body)
+        with self._room.visit() as visit:
+            body = await visit.body(request, JSON, self.settings.limits.single_bytes)
+            name, packed = self._intake.single(body)
         return self._answer("deniable_submissions_total", await self._writer.add(name, packed))
 
     async def submit_batch(self, request: Request) -> Response:
         self._access.require_key(request)
-        body = await body_of(request, ARROW, self.settings.limits.batch_bytes)
-        name, counts = await run_in_threadpool(self._intake.batch, body)
-        outcome = await self._writer.add(name, body, counts)
+        with self._room.visit() as visit:
+            body = await visit.body(request, ARROW, self.settings.limits.batch_bytes)
+            name, counts = await run_in_threadpool(self._intake.batch, body)
+            outcome = await self._writer.add(name, body, counts)
         return self._answer("deniable_batches_total", outcome)
 
     def _answer(self, metric: str, outcome: Outcome) -> Response:
@@ -144,7 +149,7 @@ def create_app(store: Store, settings: Settings | None = None) -> Starlette:
         yield
         service.close()
 
-    return Starlette(
+    app = Starlette(
         routes=[*service.routes(), *page_routes()],
         middleware=[Middleware(Gate, chosen.limits, secure=chosen.secure)],
         exception_handlers={
@@ -152,13 +157,18 @@ def create_app(store: Store, settings: Settings | None = None) -> Starlette:
             404: on_not_found,
             405: on_method,
             StoreUnavailable: _on_unavailable,
+            CorruptData: _on_unavailable,
         },
         lifespan=lifespan,
     )
+    # A redirect would name http:// behind a proxy: reports would travel without encryption.
+    app.router.redirect_slashes = False
+    return app
 
 
 def _on_unavailable(_: Request, error: Exception) -> Response:
     """Nothing was counted; the reason is for the operator's log, not for the world."""
+    _LOG.error("%s", error)
     return Problem("unavailable", "Nothing was counted; send the same again later.").response()
 
 

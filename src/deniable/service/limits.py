@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import time
 from dataclasses import dataclass
 
@@ -17,6 +18,10 @@ class Limits:
 
     single_bytes: int = 1 << 20
     batch_bytes: int = 1 << 26
+    #: Of all bodies that are received or counted at once.
+    bytes_at_once: int = 1 << 28
+    #: Seconds until the next part of a body must have come.
+    patience: float = 30.0
     rate: float = 20_000.0
     at_once: int = 1_000
 
@@ -57,21 +62,65 @@ class Gate:
         return None
 
 
-async def body_of(request: Request, media_type: str, most: int) -> bytes:
-    """The body, if it has the right type and is not too long; it is never read further."""
-    found = request.headers.get("content-type", "").partition(";")[0].strip().lower()
-    if found != media_type:
-        raise Problem("media-type", f"This takes {media_type}.")
-    length = request.headers.get("content-length", "0")
-    if not length.isdecimal() or int(length) > most:
-        raise Problem("too-large", f"At most {most} bytes.")
-    parts, size = [], 0
-    try:
-        async for part in request.stream():
-            parts.append(part)
-            size += len(part)
-            if size > most:
-                raise Problem("too-large", f"At most {most} bytes.")
-    except ClientDisconnect:
-        raise Problem("malformed", "The body ended too early.") from None
-    return b"".join(parts)
+class Room:
+    """The bytes of all bodies that are in memory."""
+
+    def __init__(self, limits: Limits) -> None:
+        self._limits, self._taken = limits, 0
+
+    def visit(self) -> Visit:
+        """A share of the room for one request; use it in a ``with`` statement."""
+        return Visit(self)
+
+    def take(self, size: int) -> None:
+        if self._taken + size > self._limits.bytes_at_once:
+            raise Problem("busy", "Send the same again a little later.")
+        self._taken += size
+
+    def leave(self, size: int) -> None:
+        self._taken -= size
+
+    @property
+    def patience(self) -> float:
+        return self._limits.patience
+
+
+class Visit:
+    """What one request holds of the room until it is answered."""
+
+    def __init__(self, room: Room) -> None:
+        self._room, self._size = room, 0
+
+    def __enter__(self) -> Visit:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._room.leave(self._size)
+
+    async def body(self, request: Request, media_type: str, most: int) -> bytes:
+        """The body, if it has the right type and is not too long; it is never read further."""
+        found = request.headers.get("content-type", "").partition(";")[0].strip().lower()
+        if found != media_type:
+            raise Problem("media-type", f"This takes {media_type}.")
+        length = request.headers.get("content-length", "0")
+        if not length.isdecimal() or int(length) > most:
+            raise Problem("too-large", f"At most {most} bytes.")
+        try:
+            return b"".join(await self._parts(request, most))
+        except ClientDisconnect:
+            raise Problem("malformed", "The body ended too early.") from None
+        except TimeoutError:
+            raise Problem("busy", "The body came too slowly; send the same again.") from None
+
+    async def _parts(self, request: Request, most: int) -> list[bytes]:
+        parts: list[bytes] = []
+        patience, now = self._room.patience, asyncio.get_running_loop().time
+        async with asyncio.timeout(patience) as clock:
+            async for part in request.stream():
+                self._room.take(len(part))
+                self._size += len(part)
+                if self._size > most:
+                    raise Problem("too-large", f"At most {most} bytes.")
+                parts.append(part)
+                clock.reschedule(now() + patience)
+        return parts

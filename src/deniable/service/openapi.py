@@ -17,6 +17,7 @@ _SUBMIT = (
     "malformed",
     "no-key",
     "other-collection",
+    "id-used",
     "too-large",
     "media-type",
     "impossible-report",

@@ -1,0 +1,444 @@
+"""A collector over real HTTP: what it answers, what it refuses, and what it never writes down."""
+
+import hashlib
+import json
+import re
+import socket
+import sqlite3
+import threading
+import time
+
+import numpy as np
+import pytest
+
+from collection_toys import batch, submission, survey
+from collectors import ARROW, JSON, Collector, problem_of, request_bytes
+from deniable.service.access import new_token
+from deniable.service.app import Settings, create_app
+from deniable.service.limits import Limits
+from deniable.service.store import open_store
+
+TOYS = survey()
+MARKER = "telltale-5d1c"
+
+
+def sent(seed):
+    return submission(TOYS, np.random.default_rng(seed)).to_json()
+
+
+def made(folder, name="store.db"):
+    """An empty store, and the token of an analyst."""
+    store = open_store(str(folder / name), TOYS)
+    token = new_token(store, "ada")
+    store.close()
+    return str(folder / name), token
+
+
+@pytest.fixture(scope="module")
+def running(tmp_path_factory):
+    """One collector for all tests that do not need another."""
+    path, token = made(tmp_path_factory.mktemp("running"))
+    with Collector(path) as collector:
+        collector.token = token
+        yield collector
+
+
+@pytest.fixture(scope="module")
+def limited(tmp_path_factory):
+    """A collector with a key and small limits, behind a proxy."""
+    path, _ = made(tmp_path_factory.mktemp("limited"))
+    limits = {"single_bytes": 2_000, "batch_bytes": 20_000, "at_once": 4, "bytes_at_once": 30_000}
+    options = {"limits": {**limits, "patience": 1.0}, "key": "k" * 40, "secure": True}
+    with Collector(path, **options) as collector:
+        yield collector
+
+
+ALLOWED = {"authorization": "Bearer " + "k" * 40, "x_forwarded_proto": "https"}
+
+
+def analyst(collector):
+    return {"authorization": f"Bearer {collector.token}"}
+
+
+# ---- what is counted
+
+
+def test_retries_are_counted_once(running):
+    body = sent(1)
+    assert [running.post(body) for _ in range(3)] == [201, 200, 200]
+    other = json.loads(body)
+    other["reports"]["ever"] = f"{1 - int(other['reports']['ever'], 16):02x}"
+    answer = running.ask("POST", "/v1/submissions", json.dumps(other).encode(), content_type=JSON)
+    assert (answer[0], problem_of(answer)) == (409, "id-used")
+    whole = batch(TOYS, 100)
+    assert [running.post(whole.body, "/v1/batches") for _ in range(2)] == [201, 200]
+    answer = running.ask("GET", "/v1/status", **analyst(running))
+    reports = {q["name"]: q["reports"]["1"] for q in json.loads(answer[2])["questions"]}
+    assert set(reports.values()) == {101}
+
+
+def test_many_at_once_are_counted_once(running):
+    """The same 40 submissions from 8 threads: 40 times 201 in all."""
+    bodies, found = [sent(100 + i) for i in range(40)], []
+
+    def send(seed):
+        for place in np.random.default_rng(seed).permutation(len(bodies)):
+            found.append(running.post(bodies[place]))
+
+    threads = [threading.Thread(target=send, args=(seed,)) for seed in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert (found.count(201), found.count(200), len(found)) == (40, 280, 320)
+
+
+def test_the_manifest_is_what_its_digest_says(running):
+    status, headers, body = running.ask("GET", "/v1/manifest")
+    assert status == 200
+    assert hashlib.sha256(body).hexdigest() == TOYS.digest == headers["etag"].strip('"')
+
+
+def test_estimates_in_every_layout(running):
+    running.post(batch(TOYS, 500, seed=7).body, "/v1/batches")
+    for layout, kind in (("json", JSON), ("csv", "text/csv; charset=utf-8"), ("arrow", ARROW)):
+        path = f"/v1/estimates/way?format={layout}"
+        status, headers, body = running.ask("GET", path, **analyst(running))
+        assert (status, headers["content-type"]) == (200, kind)
+        assert body
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        "round=0", "round=2", "round=x", "round=" + "9" * 5_000, "confidence=nan", "confidence=inf",
+        "confidence=1", "confidence=x", "method=magic", "method=%00", "simultaneous=maybe",
+        "candidate=a", "candidate=%ff", "format=xml",
+    ],
+)  # fmt: skip
+def test_odd_wishes_are_refused(running, query):
+    answer = running.ask("GET", f"/v1/estimates/ever?{query}", **analyst(running))
+    assert (answer[0], problem_of(answer)) == (422, "invalid-choice"), query
+
+
+# ---- who may
+
+
+@pytest.mark.parametrize("path", ["/v1/status", "/v1/metrics", "/v1/estimates/ever"])
+@pytest.mark.parametrize("token", [None, "", "Bearer", "Bearer x", "Basic {}", "Bearer {}x", "{}"])
+def test_analysts_need_their_token(running, path, token):
+    headers = {} if token is None else {"authorization": token.format(running.token)}
+    answer = running.ask("GET", path, **headers)
+    assert (answer[0], problem_of(answer)) == (401, "no-token")
+    assert answer[1]["www-authenticate"] == "Bearer"
+    assert running.ask("GET", path, **analyst(running))[0] == 200
+
+
+def test_a_removed_token_opens_nothing(tmp_path):
+    path, token = made(tmp_path)
+    with Collector(path) as collector:
+        bearer = {"authorization": f"Bearer {token}"}
+        assert collector.ask("GET", "/v1/status", **bearer)[0] == 200
+        store = open_store(path)
+        store.remove_token("ada")
+        store.close()
+        time.sleep(1.1)
+        assert collector.ask("GET", "/v1/status", **bearer)[0] == 401
+
+
+def test_respondents_need_the_key(limited):
+    body = sent(2)
+    for wrong in ({}, {"authorization": "Bearer k"}, {"authorization": "k" * 40}):
+        headers = {"x_forwarded_proto": "https", "content_type": JSON, **wrong}
+        answer = limited.ask("POST", "/v1/submissions", body, **headers)
+        assert (answer[0], problem_of(answer)) == (401, "no-key")
+    assert limited.post(body, **ALLOWED) == 201
+
+
+def test_plain_requests_are_refused_where_a_proxy_encrypts(limited):
+    for header in ({}, {"x_forwarded_proto": "http"}):
+        answer = limited.ask("GET", "/v1/manifest", **header)
+        assert (answer[0], problem_of(answer)) == (403, "insecure")
+    assert limited.ask("GET", "/v1/manifest", x_forwarded_proto="https")[0] == 200
+
+
+# ---- limits
+
+
+@pytest.mark.parametrize("path", ["/v1/submissions", "/v1/batches"])
+def test_long_bodies_are_not_read(limited, path):
+    kind = JSON if path == "/v1/submissions" else ARROW
+    headers = {**ALLOWED, "content_type": kind}
+    answer = limited.ask("POST", path, b"x" * 20_001, **headers)
+    assert (answer[0], problem_of(answer)) == (413, "too-large")
+    head = request_bytes(b"", path, kind).replace(b"Content-Length: 0", b"Content-Length: 9999999")
+    extra = f"X-Forwarded-Proto: https\r\nAuthorization: {ALLOWED['authorization']}\r\n\r\n"
+    answer = exchange(limited, head[:-2] + extra.encode())  # nothing of the body was sent
+    assert answer.startswith(b"HTTP/1.1 413")
+    chunked = re.sub(rb"Content-Length: \d+", b"Transfer-Encoding: chunked", head)[:-2]
+    chunk = b"%x\r\n%s\r\n" % (5_000, b"x" * 5_000)
+    answer = exchange(limited, chunked + extra.encode() + chunk * 5)
+    assert answer.startswith(b"HTTP/1.1 413")
+
+
+def exchange(collector, data, seconds=10):
+    """The first bytes of the answer to bytes, on a connection that stays open."""
+    with socket.create_connection(("127.0.0.1", collector.port), timeout=seconds) as connection:
+        connection.sendall(data)
+        return connection.recv(1 << 16)
+
+
+@pytest.mark.parametrize(
+    "kind", [None, "", "text/plain", "application/jsonp", "application/json, x", ARROW]
+)
+def test_other_types_are_refused(running, kind):
+    headers = {} if kind is None else {"content_type": kind}
+    answer = running.ask("POST", "/v1/submissions", sent(3), **headers)
+    assert (answer[0], problem_of(answer)) == (415, "media-type")
+
+
+def test_parameters_of_the_type_do_not_matter(running):
+    body = sent(4)
+    assert running.post(body, content_type="Application/JSON; charset=utf-8") == 201
+
+
+def test_the_rate_is_limited_and_recovers(tmp_path):
+    path, _ = made(tmp_path)
+    with Collector(path, limits={"rate": 20}) as collector:
+        answers = [collector.ask("GET", "/v1/manifest") for _ in range(60)]
+        busy = [answer for answer in answers if answer[0] == 429]
+        assert {answer[0] for answer in answers} == {200, 429}
+        assert {problem_of(answer) for answer in busy} == {"busy"}
+        assert {answer[1]["retry-after"] for answer in busy} == {"1"}
+        time.sleep(1)
+        assert collector.ask("GET", "/v1/manifest")[0] == 200
+
+
+def half(path="/v1/batches", kind=ARROW, size=15_000, first=b"x"):
+    head = request_bytes(b"", path, kind).replace(
+        b"Content-Length: 0", b"Content-Length: %d" % size
+    )
+    extra = f"X-Forwarded-Proto: https\r\nAuthorization: {ALLOWED['authorization']}\r\n\r\n"
+    return head[:-2] + extra.encode() + first
+
+
+def test_few_are_inside_at_once_and_the_slow_are_let_go(limited):
+    """Four bodies that do not go on fill the room; after a second of patience it is free again."""
+    stalled = [socket.create_connection(("127.0.0.1", limited.port)) for _ in range(4)]
+    for connection in stalled:
+        connection.sendall(half())
+    time.sleep(0.3)
+    answer = limited.ask("GET", "/v1/manifest", x_forwarded_proto="https")
+    assert (answer[0], problem_of(answer)) == (429, "busy")
+    for connection in stalled:
+        connection.settimeout(10)
+        assert connection.recv(1 << 16).startswith(b"HTTP/1.1 429")
+        connection.close()
+    assert limited.ask("GET", "/v1/manifest", x_forwarded_proto="https")[0] == 200
+
+
+def test_the_bytes_of_all_bodies_are_limited(limited):
+    stalled = [socket.create_connection(("127.0.0.1", limited.port)) for _ in range(2)]
+    for connection in stalled:
+        connection.sendall(half(first=b"x" * 14_000))
+    time.sleep(0.3)
+    answer = exchange(limited, half(first=b"x" * 14_000))
+    assert answer.startswith(b"HTTP/1.1 429")
+    for connection in stalled:
+        connection.close()
+    time.sleep(0.2)
+    assert limited.post(sent(5), **ALLOWED) == 201
+    assert limited.post(batch(TOYS, 50).body, "/v1/batches", **ALLOWED) == 201
+
+
+# ---- HTTP oddities
+
+
+def test_chunked_bodies_are_read(running):
+    body = sent(6)
+    chunks = b"".join(b"%x\r\n%s\r\n" % (len(p), p) for p in (body[:1], body[1:70], body[70:]))
+    head = request_bytes(b"").replace(b"Content-Length: 0", b"Transfer-Encoding: chunked")
+    assert exchange(running, head + chunks + b"0\r\n\r\n").startswith(b"HTTP/1.1 201")
+    assert running.post(body) == 200
+
+
+def test_a_body_byte_by_byte_is_read(running):
+    body = sent(7)
+    with socket.create_connection(("127.0.0.1", running.port), timeout=10) as connection:
+        connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        for byte in request_bytes(body):
+            connection.sendall(bytes([byte]))
+        assert connection.recv(1 << 16).startswith(b"HTTP/1.1 201")
+
+
+def test_no_body_is_malformed(running):
+    head = request_bytes(b"").replace(b"Content-Length: 0\r\n", b"")
+    assert exchange(running, head).startswith(b"HTTP/1.1 400")
+
+
+def test_a_body_that_ends_early_is_not_counted(running):
+    body = sent(8)
+    running.raw(request_bytes(body)[:-1], wait=False)
+    running.raw(request_bytes(body)[:-20])
+    assert running.post(body) == 201
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        b"\0" * 100, b"\xff" * 100, b"GET\r\n\r\n", b"GET / HTTP/9.9\r\n\r\n", b"\r\n" * 100,
+        b"GET /v1/manifest HTTP/1.1\r\nHost: x\r\n" + b"A: b\r\n" * 20_000 + b"\r\n",
+        b"GET /" + b"a" * 200_000 + b" HTTP/1.1\r\nHost: x\r\n\r\n",
+        b"POST /v1/submissions HTTP/1.1\r\nHost: x\r\nContent-Length: -5\r\n\r\n",
+        b"POST /v1/submissions HTTP/1.1\r\nContent-Length: " + b"9" * 50 + b"\r\n\r\n",
+        b"POST /v1/submissions HTTP/1.1\r\nContent-Length: 5\r\nContent-Length: 7\r\n\r\nabcdefg",
+        b"POST /v1/submissions HTTP/1.1\r\nContent-Type: application/json\r\n"
+        b"Transfer-Encoding: chunked\r\n\r\nzz\r\n",
+        b"GET /v1/manifest HTTP/1.1\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n"
+        b"Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\nSec-WebSocket-Version: 13\r\n\r\n",
+    ],
+    ids=range(12),
+)  # fmt: skip
+def test_broken_http_hurts_nobody(running, data):
+    answer = running.raw(data)
+    assert not re.match(rb"HTTP/1.. 5", answer)
+    assert running.ask("GET", "/v1/health")[0] == 200
+
+
+def test_other_methods_and_places(running):
+    for method, path, status, kind in (
+        ("GET", "/v1/submissions", 405, "method"),
+        ("DELETE", "/v1/manifest", 405, "method"),
+        ("POST", "/v1/manifest", 405, "method"),
+        ("GET", "/v1/nothing", 404, "not-found"),
+        ("POST", "/v1/submissions/", 404, "not-found"),
+        ("GET", "/v1/../etc/passwd", 404, "not-found"),
+        ("GET", "/v1/estimates/%00", 422, "invalid-choice"),
+    ):
+        headers = {"content_type": JSON, **analyst(running)}
+        answer = running.ask(method, path, b"{}" if method == "POST" else b"", **headers)
+        assert (answer[0], problem_of(answer)) == (status, kind), path
+    status, headers, body = running.ask("HEAD", "/v1/manifest")
+    assert (status, body) == (200, b"")
+    assert int(headers["content-length"]) == len(TOYS.manifest)
+
+
+def test_a_key_that_comes_twice_is_read_once(running):
+    """JSON leaves it open which one counts: here it is the last, and it counts once."""
+    body = sent(9)
+    doubled = body.replace(b'"round":1', b'"round":1,"round":1')
+    assert [running.post(doubled), running.post(body)] == [201, 200]
+
+
+# ---- failures of the store
+
+
+def test_a_damaged_store_is_unavailable(tmp_path):
+    """Not a crash, and the reason is in the log, not in the answer."""
+    path, _ = made(tmp_path)
+    with Collector(path) as collector:
+        assert collector.post(sent(1)) == 201
+        with sqlite3.connect(path) as connection:
+            connection.execute("ALTER TABLE tallies RENAME TO lost")
+        connection.close()
+        answer = collector.ask("POST", "/v1/submissions", sent(2), content_type=JSON)
+        assert (answer[0], problem_of(answer)) == (503, "unavailable")
+        assert b"tallies" not in answer[2]
+        with sqlite3.connect(path) as connection:
+            connection.execute("ALTER TABLE lost RENAME TO tallies")
+        connection.close()
+        assert collector.post(sent(2)) == 201
+        assert "no such table: tallies" in collector.stop()[1]
+
+
+# ---- what is never written
+
+
+def test_nothing_about_clients_is_written_down(tmp_path):
+    """Headers, addresses and broken bodies leave no trace in the output or in the store's files."""
+    path, token = made(tmp_path)
+    with Collector(path) as collector:
+        headers = {
+            "user_agent": MARKER, "x_forwarded_for": MARKER, "cookie": MARKER, "referer": MARKER,
+            "forwarded": f"for={MARKER}",
+        }  # fmt: skip
+        assert collector.post(sent(1), **headers) == 201
+        assert collector.post(b'{"' + MARKER.encode() + b'":1}', **headers) == 400
+        assert collector.ask("GET", f"/v1/{MARKER}?{MARKER}", **headers)[0] == 404
+        collector.ask("GET", "/v1/status", authorization=f"Bearer {MARKER}", **headers)
+        status = collector.ask("GET", "/v1/status", authorization=f"Bearer {token}", **headers)[0]
+        assert status == 200
+        collector.raw(f"BAD {MARKER}\r\n\r\n".encode())
+        files = {name: file.read_bytes() for name, file in _files(tmp_path)}
+        out, err = collector.stop()
+    files |= {name: file.read_bytes() for name, file in _files(tmp_path)}
+    text = out + err
+    assert MARKER not in text
+    assert "127.0.0.1" not in text
+    assert token not in text
+    for content in files.values():
+        assert MARKER.encode() not in content
+        assert b"127.0.0.1" not in content
+        assert token.encode() not in content
+
+
+def _files(folder):
+    return [(path.name, path) for path in folder.iterdir() if path.is_file()]
+
+
+def test_memory_stays_flat(running):
+    """Refused and accepted batches leave nothing behind: less than 40 MB after 150 MB."""
+    body = batch(TOYS, 200_000).body
+    running.post(body, "/v1/batches")
+    running.post(body[:-9], "/v1/batches")
+    before = running.memory
+    for _ in range(60):
+        assert running.post(body, "/v1/batches") == 200
+        assert running.post(body[:-9], "/v1/batches") in (200, 400, 409)
+    assert running.memory - before < 40 << 20
+
+
+# ---- the OpenAPI document
+
+
+def test_the_document_is_sound_and_complete(running):
+    schemathesis = pytest.importorskip("schemathesis")
+    document = json.loads(running.ask("GET", "/v1/openapi.json")[2])
+    jsonschema_rs = pytest.importorskip("jsonschema_rs")
+    jsonschema_rs.meta.validate(document["components"]["schemas"]["Submitted"])
+    schemathesis.openapi.from_dict(document).validate()
+    good = json.loads(sent(1))
+    validator = jsonschema_rs.validator_for(document["components"]["schemas"]["Submitted"])
+    assert validator.is_valid(good)
+    assert not validator.is_valid({**good, "round": 2})
+
+
+def test_generated_requests_get_documented_answers(tmp_path):
+    """Schemathesis: no 5xx, and only statuses and media types that the document names."""
+    schemathesis = pytest.importorskip("schemathesis")
+    from hypothesis import HealthCheck, given, settings
+
+    store = open_store(str(tmp_path / "s.db"), TOYS)
+    token = new_token(store, "ada")
+    app = create_app(store, Settings(Limits(rate=1e9)))
+    schema = schemathesis.openapi.from_asgi("/v1/openapi.json", app)
+    from schemathesis import checks as known
+
+    checks = [
+        known.not_a_server_error, known.status_code_conformance, known.content_type_conformance,
+        known.response_schema_conformance,
+    ]  # fmt: skip
+    operations = [result.ok() for result in schema.get_all_operations()]
+    assert len(operations) >= 7  # this document need not describe itself
+    for operation in operations:
+        if operation.path == "/v1/batches":  # Arrow streams: see test_intake.py
+            continue
+
+        @settings(max_examples=25, suppress_health_check=list(HealthCheck), database=None)
+        @given(operation.as_strategy())
+        def answered(case):
+            headers = {"Authorization": f"Bearer {token}"}
+            case.call_and_validate(headers=headers, checks=checks)
+
+        answered()
+    assert store.verify() == []
