@@ -351,6 +351,18 @@ def test_a_damaged_store_is_unavailable(tmp_path):
         assert "no such table: tallies" in collector.stop()[1]
 
 
+def test_a_stalled_client_does_not_keep_a_collector_from_ending(tmp_path):
+    path, _ = made(tmp_path)
+    with Collector(path, server={"timeout_graceful_shutdown": 1}) as collector:
+        with socket.create_connection(("127.0.0.1", collector.port)) as connection:
+            connection.sendall(half())
+            time.sleep(0.2)
+            start = time.monotonic()
+            collector.stop()
+        assert time.monotonic() - start < 15
+        assert collector.process.returncode in (0, -15)  # by choice, not by force
+
+
 # ---- what is never written
 
 

@@ -10,6 +10,9 @@ from starlette.applications import Starlette
 from deniable.collection.transport import is_loopback
 from deniable.errors import InvalidArgument
 
+#: Seconds that requests have to end once the collector was told to.
+GRACE = 10
+
 
 def check_host(host: str, *, proxied: bool, plain: bool) -> None:
     """Refuse to listen to the world without encryption, unless that is wanted."""
@@ -31,13 +34,13 @@ def serve(app: Starlette, listening: socket.socket, **options: Any) -> None:
     """Serve until a signal ends it; nothing about who asks is logged."""
     import uvicorn
 
-    config = uvicorn.Config(
-        app,
-        access_log=False,
-        log_level="warning",
-        proxy_headers=False,
-        server_header=False,
-        timeout_keep_alive=30,
-        **options,
-    )
+    usual = {
+        "access_log": False,
+        "log_level": "warning",
+        "proxy_headers": False,
+        "server_header": False,
+        "timeout_keep_alive": 30,
+        "timeout_graceful_shutdown": GRACE,
+    }
+    config = uvicorn.Config(app, **{**usual, **options})
     uvicorn.Server(config).run(sockets=[listening])
