@@ -14,6 +14,7 @@ import signal
 import socket
 import subprocess
 import sys
+import time
 from pathlib import Path
 from typing import Any
 
@@ -150,6 +151,7 @@ def plant(bug: str) -> None:
         def hasty(group: Any, task: Any) -> None:
             pairs = [(item.answer, Outcome.counted) for item in group]
             group[0].answer.get_loop().call_soon_threadsafe(writer._answer, pairs)
+            time.sleep(0.05)
             task()
 
         writer._settle = hasty

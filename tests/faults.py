@@ -1,0 +1,201 @@
+"""Faults as data: random lists of operations against a collector in a process of its own.
+
+Every submission carries a mark that no other has, so that a count of 2 proves double counting and
+a count of 0 a loss. After each list: what was acknowledged is counted once, what was not is counted
+once at most, and the tallies are what the reports add up to.
+"""
+
+from __future__ import annotations
+
+import random
+import socket
+import struct
+import threading
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from collection_toys import mark_submission, marks, packed
+from collectors import Collector, request_bytes
+from deniable.collection.manifest import Collection
+from deniable.errors import StoreUnavailable
+from deniable.service.store import Outcome, open_store
+
+#: What can happen, and how often.
+OPERATIONS = {
+    "submit": 10,
+    "burst": 4,
+    "replay": 4,
+    "drop the answer": 4,
+    "half a request": 1,
+    "second writer": 2,
+    "full disk": 1,
+    "restart": 1,
+    "kill": 2,
+}
+#: Submissions of a burst, over so many connections.
+BURST, CONNECTIONS = 40, 8
+
+
+def operations(rng: random.Random, length: int) -> list[str]:
+    """A random list."""
+    return rng.choices(list(OPERATIONS), list(OPERATIONS.values()), k=length)
+
+
+@dataclass
+class World:
+    """A collector, its store, and what clients know about their submissions."""
+
+    store: Path
+    collection: Collection
+    rng: random.Random
+    collector: Collector
+    next_mark: int = 0
+    #: Submissions by mark, and the marks that were acknowledged.
+    sent: dict[int, bytes] = field(default_factory=dict)
+    acknowledged: set[int] = field(default_factory=set)
+    lock: threading.Lock = field(default_factory=threading.Lock)
+
+    @classmethod
+    def begin(cls, folder: Path, seed: int, size: int = 10_000, **options: object) -> World:
+        """An empty store of ``size`` marks, and a collector that serves it."""
+        path, collection = folder / "marks.db", marks(size)
+        open_store(str(path), collection).close()
+        return cls(path, collection, random.Random(seed), Collector(str(path), **options))
+
+    def run(self, names: list[str]) -> None:
+        for name in names:
+            getattr(self, "_" + name.replace(" ", "_"))()
+
+    def fresh(self) -> tuple[int, bytes]:
+        """A mark that was never sent, and the request that carries it."""
+        with self.lock:
+            mark, self.next_mark = self.next_mark, self.next_mark + 1
+        name = random.Random(mark).randbytes(16).hex()
+        body = mark_submission(self.collection, mark, name).to_json()
+        self.sent[mark] = body
+        return mark, body
+
+    def _try(self, mark: int, body: bytes) -> None:
+        """Send; whatever happens to the collector, remember only what it said."""
+        try:
+            status = self.collector.post(body)
+        except (OSError, ValueError):
+            return
+        if status in (200, 201):
+            with self.lock:
+                self.acknowledged.add(mark)
+        elif status != 503:
+            raise AssertionError(f"mark {mark} was answered with {status}")
+
+    # ---- operations
+
+    def _submit(self) -> None:
+        self._try(*self.fresh())
+
+    def _burst(self) -> None:
+        self._together(self._threads())
+
+    def _threads(self) -> list[threading.Thread]:
+        def some() -> None:
+            for _ in range(BURST // CONNECTIONS):
+                self._submit()
+
+        return [threading.Thread(target=some) for _ in range(CONNECTIONS)]
+
+    @staticmethod
+    def _together(threads: list[threading.Thread]) -> None:
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+
+    def _replay(self) -> None:
+        """Old submissions again, whatever became of them."""
+        for mark in self.rng.sample(sorted(self.sent), min(10, len(self.sent))):
+            self._try(mark, self.sent[mark])
+
+    def _drop_the_answer(self) -> None:
+        """The client goes away as soon as it has sent, with a reset: nobody hears the answer."""
+        _, body = self.fresh()
+        self._raw(request_bytes(body))
+
+    def _half_a_request(self) -> None:
+        _, body = self.fresh()
+        data = request_bytes(body)
+        self._raw(data[: self.rng.randrange(len(data))])
+
+    def _raw(self, data: bytes) -> None:
+        try:
+            with socket.create_connection(("127.0.0.1", self.collector.port), 10) as connection:
+                reset = struct.pack("ii", 1, 0)
+                connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, reset)
+                connection.sendall(data)
+        except OSError:
+            return
+
+    def _second_writer(self) -> None:
+        """Another process of the operator writes to the same store, new marks and old ones."""
+        old = self.rng.sample(sorted(self.sent), min(5, len(self.sent)))
+        bodies = [(mark, self.sent[mark]) for mark in old] + [self.fresh() for _ in range(5)]
+        threads = self._threads()
+        for thread in threads:
+            thread.start()
+        store = open_store(str(self.store))
+        for mark, body in bodies:
+            name = random.Random(mark).randbytes(16).hex()
+            entry = packed(self.collection, mark_submission(self.collection, mark, name))
+            assert self.sent[mark] == body
+            try:
+                if store.add([entry]) in ([Outcome.counted], [Outcome.known]):
+                    with self.lock:
+                        self.acknowledged.add(mark)
+            except StoreUnavailable:
+                continue
+        store.close()
+        for thread in threads:
+            thread.join()
+
+    def _full_disk(self) -> None:
+        """No file can grow for a while; answers are 503, or are kept."""
+        self.collector.stop()
+        size = self.store.stat().st_size + self.rng.choice([0, 1 << 16, 1 << 20])
+        self.collector.options["file_bytes"] = size
+        self.collector.start()
+        self._burst()
+        del self.collector.options["file_bytes"]
+        self.collector.kill()
+        self.collector.start()
+
+    def _restart(self) -> None:
+        self.collector.stop()
+        self.collector.start()
+
+    def _kill(self) -> None:
+        """kill -9 amid a burst, after a random while."""
+        threads = self._threads()
+        for thread in threads:
+            thread.start()
+        pause = threading.Event()
+        pause.wait(self.rng.random() * 0.15)
+        self.collector.kill()
+        for thread in threads:
+            thread.join()
+        self.collector.start()
+
+    # ---- the law
+
+    def check(self) -> None:
+        """Stop the collector, and look at what it kept."""
+        self.collector.stop()
+        store = open_store(str(self.store))
+        counts = [0] * self.next_mark
+        for found, _ in store.counts().values():
+            counts = found[: self.next_mark].tolist()
+            assert not found[self.next_mark :].any(), "marks that nobody sent"
+        lost = [mark for mark in self.acknowledged if counts[mark] == 0]
+        doubled = [mark for mark, count in enumerate(counts) if count > 1]
+        differences = store.verify()
+        store.close()
+        assert not lost, f"acknowledged, but lost: {lost}"
+        assert not doubled, f"counted twice: {doubled}"
+        assert not differences, f"tallies differ from a recount: {differences}"
