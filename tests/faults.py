@@ -172,11 +172,12 @@ class World:
 
     def _kill(self) -> None:
         """kill -9 amid a burst, after a random while."""
+        self._submit()  # a cold collector would always be killed before its first commit
         threads = self._threads()
         for thread in threads:
             thread.start()
         pause = threading.Event()
-        pause.wait(self.rng.random() * 0.15)
+        pause.wait(self.rng.random() * 0.1)
         self.collector.kill()
         for thread in threads:
             thread.join()

@@ -7,10 +7,13 @@ from __future__ import annotations
 
 import copy
 from abc import abstractmethod
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, closing, contextmanager, nullcontext
 from datetime import date
-from typing import Any
+from typing import Any, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
 
 from deniable.collection.manifest import Collection
 from deniable.errors import InvalidArgument
@@ -39,6 +42,9 @@ TABLES = (
     "PRIMARY KEY (question, round)){end}",
     "tokens (name TEXT PRIMARY KEY, hash {bytes} NOT NULL){end}",
 )
+#: Rows in one statement.
+ROWS = 250
+Row = TypeVar("Row")
 #: What can be forgotten before a day.
 OLD = "body IS NOT NULL AND day < ?"
 
@@ -166,15 +172,16 @@ class SQLStore(Store):
 
     def _count(self, connection: Any, table: str, more: Counts) -> None:
         """Add to counts that another process may have changed in the meantime."""
-        here = "WHERE question = ? AND round = ?"
-        for place, (counts, n) in more.items():
-            found = self._run(connection, f"SELECT n, counts FROM {table} {here}", place).fetchone()
-            if found is None:
-                row: tuple[Any, ...] = (*place, n, to_bytes(counts))
-                self._run(connection, f"INSERT INTO {table} VALUES (?, ?, ?, ?)", row)
-            else:
-                row = (n + found[0], to_bytes(counts + from_bytes(found[1])), *place)
-                self._run(connection, f"UPDATE {table} SET n = ?, counts = ? {here}", row)
+        for places in pieces(list(more)):
+            asked = f"(question, round) IN (VALUES {marks(2, len(places))})"
+            statement = f"SELECT question, round, n, counts FROM {table} WHERE {asked}"
+            rows = self._run(connection, statement, flat(places)).fetchall()
+            before = {(name, number): (n, counts) for name, number, n, counts in rows}
+            after = [_added(place, more[place], before.get(place)) for place in places]
+            new = "SET n = excluded.n, counts = excluded.counts"
+            statement = f"INSERT INTO {table} VALUES {marks(4, len(after))}"
+            statement += f" ON CONFLICT (question, round) DO UPDATE {new}"
+            self._run(connection, statement, flat(after))
 
     @classmethod
     def _create(cls, connection: Any, collection: Collection, **types: str) -> None:
@@ -189,3 +196,32 @@ def _bodies(found: Any) -> Iterator[list[bytes]]:
     with closing(found):
         while rows := found.fetchmany(CHUNK):
             yield [row[0] for row in rows]
+
+
+def _added(
+    place: tuple[str, int], more: tuple[NDArray[np.int64], int], before: tuple[int, bytes] | None
+) -> tuple[str, int, int, bytes]:
+    """The row of a place with more counts."""
+    counts, n = more
+    if before is None:
+        return (*place, n, to_bytes(counts))
+    return (*place, n + before[0], to_bytes(counts + from_bytes(before[1])))
+
+
+# One statement for many rows: whenever SQLite is called, the writer lets other threads work, and
+# then waits for its turn again.
+
+
+def pieces(rows: list[Row]) -> Iterator[list[Row]]:
+    """Rows in parts that one statement can take."""
+    for start in range(0, len(rows), ROWS):
+        yield rows[start : start + ROWS]
+
+
+def marks(width: int, rows: int) -> str:
+    """The places of values in a statement."""
+    return ", ".join([f"({', '.join('?' * width)})"] * rows)
+
+
+def flat(rows: Iterable[Iterable[Any]]) -> list[Any]:
+    return [value for row in rows for value in row]

@@ -15,7 +15,7 @@ from pathlib import Path
 from deniable.collection.manifest import Collection
 from deniable.errors import CorruptData, InvalidArgument, StoreUnavailable
 from deniable.service.store.base import check_store, today
-from deniable.service.store.sql import SQLStore
+from deniable.service.store.sql import SQLStore, flat, marks, pieces
 from deniable.storage.database import DAMAGE, PATIENCE
 
 _TYPES = {"bytes": "BLOB", "whole": "INTEGER", "end": " WITHOUT ROWID"}
@@ -77,16 +77,19 @@ class SQLiteStore(SQLStore):
             yield connection
 
     def _known(self, connection: sqlite3.Connection, ids: list[bytes]) -> dict[bytes, bytes | None]:
-        found = {}
-        for name in ids:
-            rows = connection.execute("SELECT body FROM submissions WHERE id = ?", (name,))
-            if (row := rows.fetchone()) is not None:
-                found[name] = row[0]
+        found: dict[bytes, bytes | None] = {}
+        for some in pieces(ids):
+            statement = (
+                f"SELECT id, body FROM submissions WHERE id IN (VALUES {marks(1, len(some))})"
+            )
+            found.update(connection.execute(statement, some).fetchall())
         return found
 
     def _insert(self, connection: sqlite3.Connection, fresh: dict[bytes, bytes]) -> None:
-        rows = [(name, today(), body) for name, body in fresh.items()]
-        connection.executemany("INSERT INTO submissions VALUES (?, ?, ?)", rows)
+        day = today()
+        for some in pieces([(name, day, body) for name, body in fresh.items()]):
+            statement = f"INSERT INTO submissions VALUES {marks(3, len(some))}"
+            connection.execute(statement, flat(some))
 
     def _shrink(self) -> None:
         with _clear(self.path):
