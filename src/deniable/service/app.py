@@ -61,8 +61,8 @@ class Service:
 
     def routes(self) -> list[Route]:
         return [
-            Route("/v1/manifest", self.manifest),
             Route("/v1/submissions", self.submit, methods=["POST"]),
+            Route("/v1/manifest", self.manifest),
             Route("/v1/batches", self.submit_batch, methods=["POST"]),
             Route("/v1/status", self.status),
             Route("/v1/estimates/{question}", self.estimates),

@@ -5,8 +5,9 @@ from __future__ import annotations
 import asyncio
 import time
 from dataclasses import dataclass
+from typing import Any
 
-from starlette.requests import ClientDisconnect, Request
+from starlette.requests import Request
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from deniable.service.problems import Problem
@@ -20,7 +21,7 @@ class Limits:
     batch_bytes: int = 1 << 26
     #: Of all bodies that are received or counted at once.
     bytes_at_once: int = 1 << 28
-    #: Seconds until the next part of a body must have come.
+    #: Seconds until, at the latest twice that, the next part of a body must have come.
     patience: float = 30.0
     rate: float = 20_000.0
     at_once: int = 1_000
@@ -63,10 +64,15 @@ class Gate:
 
 
 class Room:
-    """The bytes of all bodies that are in memory."""
+    """The bodies that are in memory: how many bytes they have, and whether they still grow.
+
+    One timer looks after all bodies: a timer for each would cost as much as reading it.
+    """
 
     def __init__(self, limits: Limits) -> None:
         self._limits, self._taken = limits, 0
+        self._reading: set[Visit] = set()
+        self._watched = False
 
     def visit(self) -> Visit:
         """A share of the room for one request; use it in a ``with`` statement."""
@@ -80,9 +86,22 @@ class Room:
     def leave(self, size: int) -> None:
         self._taken -= size
 
-    @property
-    def patience(self) -> float:
-        return self._limits.patience
+    def begin(self, visit: Visit) -> None:
+        self._reading.add(visit)
+        if not self._watched:
+            self._watched = True
+            self._watch()
+
+    def end(self, visit: Visit) -> None:
+        self._reading.discard(visit)
+
+    def _watch(self) -> None:
+        """Whoever sent nothing between two looks is late."""
+        for visit in self._reading:
+            visit.hurry()
+        self._watched = bool(self._reading)
+        if self._watched:
+            asyncio.get_running_loop().call_later(self._limits.patience, self._watch)
 
 
 class Visit:
@@ -90,12 +109,20 @@ class Visit:
 
     def __init__(self, room: Room) -> None:
         self._room, self._size = room, 0
+        self._seen, self._late = -1, False
+        self._task: asyncio.Task[Any] | None = None
 
     def __enter__(self) -> Visit:
         return self
 
     def __exit__(self, *_: object) -> None:
         self._room.leave(self._size)
+
+    def hurry(self) -> None:
+        """End the reading of a body that has not grown since the last time."""
+        if self._seen == self._size and self._task is not None:
+            self._late = self._task.cancel()
+        self._seen = self._size
 
     async def body(self, request: Request, media_type: str, most: int) -> bytes:
         """The body, if it has the right type and is not too long; it is never read further."""
@@ -105,22 +132,28 @@ class Visit:
         length = request.headers.get("content-length", "0")
         if not length.isdecimal() or int(length) > most:
             raise Problem("too-large", f"At most {most} bytes.")
+        self._task = asyncio.current_task()
+        self._room.begin(self)
         try:
-            return b"".join(await self._parts(request, most))
-        except ClientDisconnect:
-            raise Problem("malformed", "The body ended too early.") from None
-        except TimeoutError:
+            return await self._whole(request.receive, most)
+        except asyncio.CancelledError:
+            if not self._late or self._task is None or self._task.uncancel():
+                raise
             raise Problem("busy", "The body came too slowly; send the same again.") from None
+        finally:
+            self._room.end(self)
 
-    async def _parts(self, request: Request, most: int) -> list[bytes]:
+    async def _whole(self, receive: Receive, most: int) -> bytes:
         parts: list[bytes] = []
-        patience, now = self._room.patience, asyncio.get_running_loop().time
-        async with asyncio.timeout(patience) as clock:
-            async for part in request.stream():
-                self._room.take(len(part))
-                self._size += len(part)
-                if self._size > most:
-                    raise Problem("too-large", f"At most {most} bytes.")
-                parts.append(part)
-                clock.reschedule(now() + patience)
-        return parts
+        while True:
+            message = await receive()
+            if message["type"] == "http.disconnect":
+                raise Problem("malformed", "The body ended too early.")
+            part = message.get("body", b"")
+            self._room.take(len(part))
+            self._size += len(part)
+            if self._size > most:
+                raise Problem("too-large", f"At most {most} bytes.")
+            parts.append(part)
+            if not message.get("more_body", False):
+                return b"".join(parts)
