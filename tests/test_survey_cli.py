@@ -1,13 +1,16 @@
 """The commands of a collection, as people type them."""
 
+import io
 import json
-import subprocess
 import sys
+from contextlib import redirect_stderr, redirect_stdout
 from datetime import date, timedelta
+from types import SimpleNamespace
 
 import pytest
 
 import deniable as dn
+from deniable.cli import main
 from deniable.collection.batches import read_batch
 from deniable.collection.survey import read_survey
 from deniable.service.intake import Intake
@@ -16,13 +19,18 @@ from deniable.service.store import open_store
 ANSWERS = {"smoking": "daily", "sick": True, "sleep": 6.5, "medicine": "aspirin"}
 
 
-def run(*arguments, code=0, text=None, cwd=None):
-    done = subprocess.run(
-        [sys.executable, "-m", "deniable", *map(str, arguments)],
-        capture_output=True, text=True, input=text, cwd=cwd, timeout=60, check=False,
-    )  # fmt: skip
-    assert done.returncode == code, done.stderr
-    return done
+def run(*arguments, code=0, text="", cwd=None):
+    """The command in this process, which is much faster than one for each call."""
+    out, err = io.StringIO(), io.StringIO()
+    with pytest.MonkeyPatch.context() as patch, redirect_stdout(out), redirect_stderr(err):
+        patch.setattr(sys, "argv", ["deniable", *map(str, arguments)])
+        patch.setattr(sys, "stdin", io.StringIO(text))
+        if cwd:
+            patch.chdir(cwd)
+        with pytest.raises(SystemExit) as ended:
+            main()
+    assert (ended.value.code or 0) == code, err.getvalue()
+    return SimpleNamespace(stdout=out.getvalue(), stderr=err.getvalue())
 
 
 @pytest.fixture(scope="module")
