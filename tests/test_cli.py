@@ -13,9 +13,11 @@ import pyarrow.parquet as parquet
 import pytest
 
 import deniable
+from command import run
 
 
-def run(*arguments, code=0, env=None, **options):
+def apart(*arguments, code=0, env=None, **options):
+    """The command in a process of its own."""
     result = subprocess.run(
         [sys.executable, "-m", "deniable", *arguments],
         capture_output=True,
@@ -29,7 +31,7 @@ def run(*arguments, code=0, env=None, **options):
 
 
 def test_version_and_help():
-    assert run("--version").stdout.strip() == f"deniable {deniable.__version__}"
+    assert apart("--version").stdout.strip() == f"deniable {deniable.__version__}"
     text = run("--help").stdout
     for command in (
         "demo",
@@ -83,16 +85,15 @@ def test_simulate_is_reproducible_and_draws(tmp_path):
     assert chart.read_text().startswith("<svg")
 
 
-def test_demo_shows_tables_and_saves_charts(tmp_path):
-    text = run("demo", "-n", "600", "--charts", str(tmp_path / "charts")).stdout
-    assert "95 % interval" in text
-    assert "truth" in text
+def test_the_demonstration_collects_over_http_and_saves_charts(tmp_path):
+    done = run("demo", "-n", "300", "-f", "json", "--charts", tmp_path / "charts")
+    rows = json.loads(done.stdout)
+    assert {"question", "value", "frequency", "low", "high", "truth"} <= set(rows[0])
+    assert "sent over HTTP" in done.stderr
     files = sorted(path.name for path in (tmp_path / "charts").iterdir())
     assert files == [f"question-{i}.{end}" for i in (1, 2, 3) for end in ("html", "png")]
     page = (tmp_path / "charts" / "question-1.html").read_text()
     assert 'src="http' not in page, "the chart must work offline"
-    rows = json.loads(run("demo", "-n", "100", "-f", "json", cwd=tmp_path).stdout)
-    assert {"question", "value", "frequency", "low", "high", "truth"} <= set(rows[0])
 
 
 def test_bench_measures(tmp_path):
@@ -105,8 +106,10 @@ def test_bench_measures(tmp_path):
 
 def test_a_plain_terminal_is_enough(tmp_path):
     plain = {"PYTHONUTF8": "0", "PYTHONIOENCODING": "ascii", "LC_ALL": "C", "COLUMNS": "60"}
-    text = run("demo", "-n", "100", "--charts", str(tmp_path), env=plain).stdout
+    text = apart("demo", "-n", "100", "--charts", str(tmp_path), env=plain).stdout
     assert "0.1" in text
+    assert "95 % interval" in text
+    assert "truth" in text
 
 
 def test_charts_are_checked_before_the_work(tmp_path):
@@ -233,11 +236,11 @@ def test_options_of_a_method_reach_it(files):
 
 def test_tables_fit_a_narrow_terminal():
     command = ("simulate", "-m", "oue", "-n", "500", "--runs", "2", "--seed", "1", "--methods")
-    narrow = run(*command, "bayes,power-ns", env={"COLUMNS": "80"}).stdout
+    narrow = run(*command, "bayes,power-ns", columns=80).stdout
     for word in ("mechanism", "power-ns", "coverage", "rmse", "predicted"):
         assert word in narrow
     assert "…" not in narrow
-    assert "…" not in run("methods", env={"COLUMNS": "80"}).stdout
+    assert "…" not in run("methods", columns=80).stdout
 
 
 def test_all_methods_are_those_that_suit_each_mechanism():

@@ -1,36 +1,18 @@
 """The commands of a collection, as people type them."""
 
-import io
 import json
-import sys
-from contextlib import redirect_stderr, redirect_stdout
 from datetime import date, timedelta
-from types import SimpleNamespace
 
 import pytest
 
 import deniable as dn
-from deniable.cli import main
+from command import run
 from deniable.collection.batches import read_batch
 from deniable.collection.survey import read_survey
 from deniable.service.intake import Intake
 from deniable.service.store import open_store
 
 ANSWERS = {"smoking": "daily", "sick": True, "sleep": 6.5, "medicine": "aspirin"}
-
-
-def run(*arguments, code=0, text="", cwd=None):
-    """The command in this process, which is much faster than one for each call."""
-    out, err = io.StringIO(), io.StringIO()
-    with pytest.MonkeyPatch.context() as patch, redirect_stdout(out), redirect_stderr(err):
-        patch.setattr(sys, "argv", ["deniable", *map(str, arguments)])
-        patch.setattr(sys, "stdin", io.StringIO(text))
-        if cwd:
-            patch.chdir(cwd)
-        with pytest.raises(SystemExit) as ended:
-            main()
-    assert (ended.value.code or 0) == code, err.getvalue()
-    return SimpleNamespace(stdout=out.getvalue(), stderr=err.getvalue())
 
 
 @pytest.fixture(scope="module")
