@@ -16,6 +16,7 @@ from collectors import ARROW, JSON, Collector, problem_of, request_bytes
 from deniable.service.access import new_token
 from deniable.service.app import Settings, create_app
 from deniable.service.limits import Limits
+from deniable.service.run import bind
 from deniable.service.store import open_store
 
 TOYS = survey()
@@ -328,6 +329,14 @@ def test_a_key_that_comes_twice_is_read_once(running):
     body = sent(9)
     doubled = body.replace(b'"round":1', b'"round":1,"round":1')
     assert [running.post(doubled), running.post(body)] == [201, 200]
+
+
+def test_answers_do_not_wait_for_the_client():
+    """Without TCP_NODELAY an answer in two parts takes 40 ms on any network."""
+    with bind("127.0.0.1", 0) as listening, socket.create_connection(listening.getsockname()):
+        connection, _ = listening.accept()
+        assert connection.getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY)
+        connection.close()
 
 
 # ---- failures of the store
