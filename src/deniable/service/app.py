@@ -32,6 +32,9 @@ from deniable.service.store import Outcome, Store
 from deniable.service.writer import Writer
 
 JSON = "application/json"
+#: The same for everybody, so they are made once.
+_COUNTED = Response(b'{"counted":true}', 201, media_type=JSON)
+_KNOWN = Response(b'{"counted":false}', 200, media_type=JSON)
 _LOG = logging.getLogger("deniable.service")
 
 
@@ -94,9 +97,7 @@ class Service:
         self._metrics.count(metric, "outcome", outcome.name)
         if outcome is Outcome.conflict:
             raise Problem("id-used", "Another submission with other contents has it.", "/id")
-        fresh = outcome is Outcome.counted
-        body = b'{"counted":true}' if fresh else b'{"counted":false}'
-        return Response(body, 201 if fresh else 200, media_type=JSON)
+        return _COUNTED if outcome is Outcome.counted else _KNOWN
 
     async def status(self, request: Request) -> Response:
         self._access.require_analyst(request)
