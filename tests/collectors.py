@@ -134,8 +134,8 @@ def problem_of(answer: tuple[int, dict[str, str], bytes]) -> str:
 
 def plant(bug: str) -> None:
     """Break this process on purpose."""
-    from deniable.service import writer
     from deniable.service.store import Outcome, sqlite
+    from deniable.service.writer import Writer
 
     if bug == "no sync":
         connect = sqlite._connect
@@ -147,14 +147,15 @@ def plant(bug: str) -> None:
 
         sqlite._connect = careless
     elif bug == "early answer":
+        keep = Writer._keep
 
-        def hasty(group: Any, task: Any) -> None:
-            pairs = [(item.answer, Outcome.counted) for item in group]
-            group[0].answer.get_loop().call_soon_threadsafe(writer._answer, pairs)
+        def hasty(self: Writer, group: Any, loop: Any) -> None:
+            for item in group:
+                loop.call_soon_threadsafe(item.answer.set_result, Outcome.counted)
             time.sleep(0.05)
-            task()
+            keep(self, group, loop)
 
-        writer._settle = hasty
+        Writer._keep = hasty  # type: ignore[method-assign]
     else:
         raise ValueError(bug)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import secrets
 import time
 
-from starlette.requests import Request
+from starlette.datastructures import Headers
 
 from deniable.errors import InvalidArgument
 from deniable.service.problems import Problem
@@ -25,17 +25,17 @@ class Access:
         self._tokens: list[bytes] = []
         self._read = -FRESH
 
-    def require_analyst(self, request: Request) -> None:
+    def require_analyst(self, headers: Headers) -> None:
         """Refuse whoever has no token."""
         now = time.monotonic()
         if now - self._read >= FRESH:
             self._tokens, self._read = list(self._store.tokens().values()), now
-        if not token_fits(_bearer(request), self._tokens):
+        if not token_fits(_bearer(headers), self._tokens):
             raise Problem("no-token", "Send `Authorization: Bearer <token>`; see `deniable token`.")
 
-    def require_key(self, request: Request) -> None:
+    def require_key(self, headers: Headers) -> None:
         """Refuse whoever lacks the key, if there is one."""
-        if self._key is not None and not token_fits(_bearer(request), [self._key]):
+        if self._key is not None and not token_fits(_bearer(headers), [self._key]):
             raise Problem("no-key", "Send `Authorization: Bearer <key>`.")
 
 
@@ -48,6 +48,6 @@ def new_token(store: Store, name: str) -> str:
     return token
 
 
-def _bearer(request: Request) -> str:
-    kind, _, value = request.headers.get("authorization", "").partition(" ")
+def _bearer(headers: Headers) -> str:
+    kind, _, value = headers.get("authorization", "").partition(" ")
     return value.strip() if kind.lower() == "bearer" else ""

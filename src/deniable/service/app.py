@@ -11,11 +11,12 @@ from typing import Any
 import msgspec
 from starlette.applications import Starlette
 from starlette.concurrency import run_in_threadpool
-from starlette.datastructures import QueryParams
+from starlette.datastructures import Headers, QueryParams
 from starlette.middleware import Middleware
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
+from starlette.types import Receive, Scope
 
 from deniable.collection.batches import MEDIA_TYPE as ARROW
 from deniable.errors import CorruptData, InvalidArgument, StoreUnavailable
@@ -29,6 +30,7 @@ from deniable.service.openapi import openapi
 from deniable.service.pages import page_routes
 from deniable.service.problems import Problem, on_method, on_not_found, on_problem
 from deniable.service.store import Outcome, Store
+from deniable.service.submitting import Submissions
 from deniable.service.writer import Writer
 
 JSON = "application/json"
@@ -64,7 +66,6 @@ class Service:
 
     def routes(self) -> list[Route]:
         return [
-            Route("/v1/submissions", self.submit, methods=["POST"]),
             Route("/v1/manifest", self.manifest),
             Route("/v1/batches", self.submit_batch, methods=["POST"]),
             Route("/v1/status", self.status),
@@ -78,17 +79,30 @@ class Service:
         headers = {"ETag": f'"{self.collection.digest}"', "Cache-Control": "no-cache"}
         return Response(self.collection.manifest, 200, headers, JSON)
 
-    async def submit(self, request: Request) -> Response:
-        self._access.require_key(request)
+    async def submit(self, scope: Scope, receive: Receive) -> Response:
+        """The answer to a single submission, or the refusal of one."""
+        try:
+            if scope["method"] != "POST":
+                return on_method(None, None, "POST")
+            return await self._submitted(scope, receive)
+        except Problem as problem:
+            return self.on_problem(None, problem)
+        except (StoreUnavailable, CorruptData) as error:
+            return _on_unavailable(None, error)
+
+    async def _submitted(self, scope: Scope, receive: Receive) -> Response:
+        headers = Headers(scope=scope)
+        self._access.require_key(headers)
         with self._room.visit() as visit:
-            body = await visit.body(request, JSON, self.settings.limits.single_bytes)
+            body = await visit.body(headers, receive, JSON, self.settings.limits.single_bytes)
             name, packed = self._intake.single(body)
         return self._answer("deniable_submissions_total", await self._writer.add(name, packed))
 
     async def submit_batch(self, request: Request) -> Response:
-        self._access.require_key(request)
+        self._access.require_key(request.headers)
         with self._room.visit() as visit:
-            body = await visit.body(request, ARROW, self.settings.limits.batch_bytes)
+            most = self.settings.limits.batch_bytes
+            body = await visit.body(request.headers, request.receive, ARROW, most)
             name, counts = await run_in_threadpool(self._intake.batch, body)
             outcome = await self._writer.add(name, body, counts)
         return self._answer("deniable_batches_total", outcome)
@@ -100,11 +114,11 @@ class Service:
         return _COUNTED if outcome is Outcome.counted else _KNOWN
 
     async def status(self, request: Request) -> Response:
-        self._access.require_analyst(request)
+        self._access.require_analyst(request.headers)
         return _json(await run_in_threadpool(self._analysis.status))
 
     async def estimates(self, request: Request) -> Response:
-        self._access.require_analyst(request)
+        self._access.require_analyst(request.headers)
         wish = _wish(request.path_params["question"], request.query_params, self.collection.rounds)
         layout = request.query_params.get("format", "json")
         if layout not in _LAYOUTS:
@@ -118,7 +132,7 @@ class Service:
         return _LAYOUTS[layout](found)
 
     async def metrics(self, request: Request) -> Response:
-        self._access.require_analyst(request)
+        self._access.require_analyst(request.headers)
         counts = await run_in_threadpool(self.store.counts)
         text = self._metrics.text({place: n for place, (_, n) in counts.items()})
         return Response(text, media_type=prometheus.MEDIA_TYPE)
@@ -130,7 +144,7 @@ class Service:
     async def document(self, _: Request) -> Response:
         return _json(openapi(self.collection))
 
-    def on_problem(self, request: Request, error: Exception) -> Response:
+    def on_problem(self, request: Request | None, error: Exception) -> Response:
         assert isinstance(error, Problem)
         self._metrics.count("deniable_refusals_total", "type", error.kind)
         return on_problem(request, error)
@@ -152,7 +166,10 @@ def create_app(store: Store, settings: Settings | None = None) -> Starlette:
 
     app = Starlette(
         routes=[*service.routes(), *page_routes()],
-        middleware=[Middleware(Gate, chosen.limits, secure=chosen.secure)],
+        middleware=[
+            Middleware(Gate, chosen.limits, secure=chosen.secure),
+            Middleware(Submissions, service.submit),
+        ],
         exception_handlers={
             Problem: service.on_problem,
             404: on_not_found,
@@ -167,7 +184,7 @@ def create_app(store: Store, settings: Settings | None = None) -> Starlette:
     return app
 
 
-def _on_unavailable(_: Request, error: Exception) -> Response:
+def _on_unavailable(_: Request | None, error: Exception) -> Response:
     """Nothing was counted; the reason is for the operator's log, not for the world."""
     _LOG.error("%s", error)
     return Problem("unavailable", "Nothing was counted; send the same again later.").response()

@@ -7,7 +7,7 @@ import time
 from dataclasses import dataclass
 from typing import Any
 
-from starlette.requests import Request
+from starlette.datastructures import Headers
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from deniable.service.problems import Problem
@@ -124,18 +124,18 @@ class Visit:
             self._late = self._task.cancel()
         self._seen = self._size
 
-    async def body(self, request: Request, media_type: str, most: int) -> bytes:
+    async def body(self, headers: Headers, receive: Receive, media_type: str, most: int) -> bytes:
         """The body, if it has the right type and is not too long; it is never read further."""
-        found = request.headers.get("content-type", "").partition(";")[0].strip().lower()
+        found = headers.get("content-type", "").partition(";")[0].strip().lower()
         if found != media_type:
             raise Problem("media-type", f"This takes {media_type}.")
-        length = request.headers.get("content-length", "0")
+        length = headers.get("content-length", "0")
         if not length.isdecimal() or int(length) > most:
             raise Problem("too-large", f"At most {most} bytes.")
         self._task = asyncio.current_task()
         self._room.begin(self)
         try:
-            return await self._whole(request.receive, most)
+            return await self._whole(receive, most)
         except asyncio.CancelledError:
             if not self._late or self._task is None or self._task.uncancel():
                 raise

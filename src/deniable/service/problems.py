@@ -51,7 +51,7 @@ class Problem(ValueError):
         return Response(msgspec.json.encode(document), status, headers, MEDIA_TYPE)
 
 
-def on_problem(_: Request, error: Exception) -> Response:
+def on_problem(_: Request | None, error: Exception) -> Response:
     """The answer to a refused request."""
     assert isinstance(error, Problem)
     return error.response()
@@ -61,7 +61,8 @@ def on_not_found(_: Request, error: Exception) -> Response:
     return Problem("not-found", "See /v1/openapi.json for what there is.").response()
 
 
-def on_method(_: Request, error: Exception) -> Response:
+def on_method(_: Request | None, error: Exception | None, allowed: str | None = None) -> Response:
     response = Problem("method", "See /v1/openapi.json for what there is.").response()
-    response.headers.update(getattr(error, "headers", None) or {})
+    headers = getattr(error, "headers", None) or ({"Allow": allowed} if allowed else {})
+    response.headers.update(headers)
     return response

@@ -1,13 +1,15 @@
 """Group commit: all submissions that wait are kept in one transaction, then all are answered.
 
-The slower the disk, the larger the groups: nobody waits for more than two commits.
+The slower the disk, the larger the groups: nobody waits for more than two commits. The event loop
+gathers a group while the thread keeps the one before, so that the two meet once a group and not
+once a submission.
 """
 
 from __future__ import annotations
 
 import asyncio
-import queue
-import threading
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any
 
@@ -29,59 +31,62 @@ class _Waiting:
 
 
 class Writer:
-    """One thread that owns the writing side of the store."""
+    """One thread that owns the writing side of the store; used from one event loop."""
 
     def __init__(self, store: Store) -> None:
         self._store = store
-        self._queue: queue.SimpleQueue[_Waiting | None] = queue.SimpleQueue()
-        self._thread = threading.Thread(target=self._work, name="deniable-writer", daemon=True)
-        self._thread.start()
+        self._thread = ThreadPoolExecutor(1, "deniable-writer")
+        self._waiting: list[_Waiting] = []
+        self._busy = False
 
     async def add(self, name: bytes, body: bytes, counts: Counts | None = None) -> Outcome:
         """Keep a submission, or a batch with its counts; on return it is on the disk."""
-        answer: asyncio.Future[Outcome] = asyncio.get_running_loop().create_future()
-        self._queue.put(_Waiting(name, body, counts, answer))
-        return await answer
+        loop = asyncio.get_running_loop()
+        item = _Waiting(name, body, counts, loop.create_future())
+        self._waiting.append(item)
+        if not self._busy:
+            self._busy = True
+            loop.call_soon(self._next)  # whoever comes in the same turn of the loop joins
+        return await item.answer
 
     def close(self) -> None:
-        """Finish what waits, and stop."""
-        self._queue.put(None)
-        self._thread.join()
+        """Finish what is being kept, and stop."""
+        self._thread.shutdown()
 
-    def _work(self) -> None:
-        while (first := self._queue.get()) is not None:
-            group = [first]
-            while len(group) < MOST and not self._queue.empty():
-                if (item := self._queue.get()) is None:
-                    self._queue.put(None)
-                    break
-                group.append(item)
-            self._keep(group)
+    def _next(self) -> None:
+        group, self._waiting = self._waiting[:MOST], self._waiting[MOST:]
+        self._busy = bool(group)
+        if group:
+            self._thread.submit(self._keep, group, asyncio.get_running_loop())
 
-    def _keep(self, group: list[_Waiting]) -> None:
-        singles = [item for item in group if item.counts is None]
-        if singles:
-            _settle(singles, lambda: self._store.add([(item.name, item.body) for item in singles]))
+    def _keep(self, group: list[_Waiting], loop: asyncio.AbstractEventLoop) -> None:
+        """In the thread: one transaction for the submissions, one for each batch."""
+        results: list[tuple[_Waiting, Any]] = []
+        if singles := [item for item in group if item.counts is None]:
+            entries = [(item.name, item.body) for item in singles]
+            found = _tried(lambda: self._store.add(entries))
+            found = [found] * len(singles) if isinstance(found, Exception) else found
+            results += zip(singles, found, strict=True)
         for item in group:
-            if item.counts is not None:
-                _settle([item], lambda i=item: [self._store.add_batch(i.name, i.body, i.counts)])
+            if (counts := item.counts) is not None:
+                kept = _tried(lambda i=item, c=counts: self._store.add_batch(i.name, i.body, c))  # type: ignore[misc]
+                results.append((item, kept))
+        loop.call_soon_threadsafe(self._answer, results)
+
+    def _answer(self, results: list[tuple[_Waiting, Any]]) -> None:
+        for item, result in results:
+            if item.answer.done():  # the client went away
+                continue
+            if isinstance(result, Exception):
+                item.answer.set_exception(result)
+            else:
+                item.answer.set_result(result)
+        self._next()
 
 
-def _settle(group: list[_Waiting], task: Any) -> None:
-    """Do the task, and hand its outcomes, or its failure, to those who wait for them."""
+def _tried(task: Callable[[], Any]) -> Any:
+    """What a task returns, or the error that it ends with."""
     try:
-        results: list[Any] = task()
+        return task()
     except Exception as error:
-        results = [error] * len(group)
-    pairs = [(item.answer, result) for item, result in zip(group, results, strict=True)]
-    group[0].answer.get_loop().call_soon_threadsafe(_answer, pairs)
-
-
-def _answer(pairs: list[tuple[asyncio.Future[Outcome], Any]]) -> None:
-    for future, result in pairs:
-        if future.done():  # the client went away
-            continue
-        if isinstance(result, Exception):
-            future.set_exception(result)
-        else:
-            future.set_result(result)
+        return error
