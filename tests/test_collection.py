@@ -27,7 +27,13 @@ from deniable.collection.responding import coin_words, indices, respond
 from deniable.collection.survey import read_survey, survey_of
 from deniable.collection.wire import Submission
 from deniable.domain import Domain, Text
-from deniable.errors import CorruptData, InvalidArgument, MemoLost, MismatchError
+from deniable.errors import (
+    CorruptData,
+    InvalidArgument,
+    MemoLost,
+    MismatchError,
+    StoreUnavailable,
+)
 from deniable.longitudinal.memo import Memory, MemoryMemo
 from deniable.privacy.enumeration import exact_channel
 from deniable.randomness import WORD_BYTES, ByteCoins
@@ -105,7 +111,7 @@ def test_rounds_and_changes_are_paid_for(name):
     remembered = name != "grr"
     assert found.remembered(asked) is remembered
     whole = asked.mechanism.permanent_guarantee if remembered else asked.mechanism.once
-    expected = whole.after(6, 2) if remembered else whole.after(6)
+    expected = whole.after(None, 2) if remembered else whole.after(6)
     assert found.spent == pytest.approx(expected, rel=1e-12)
     assert found.spent <= 3.0
     assert found.spent > (1.9 if name == "lolh" else 2.4)  # two cells are no more than two keys
@@ -202,15 +208,19 @@ def test_bad_answers_are_named(file, answers, message):
         ({"questions": [question(kind="guess")]}, r"'questions\[1\].kind' must be one of choice"),
         ({"questions": [question(name="Way")]}, "small letters"),
         ({"questions": [question(), question()]}, "different names"),
-        ({"questions": [question(answers="abc")]}, "'way: answers' must be a list of texts"),
-        ({"questions": [question(answers=["a", "a"])]}, "way"),
+        ({"questions": [question(answers="abc")]}, "'way: answers' must be a list of at least two"),
+        ({"questions": [question(answers=["a", "a"])]}, "at least two different texts"),
+        ({"questions": [question(kind=["choice"])]}, r"'questions\[1\].kind' must be one of"),
+        ({"questions": [question(epsilon_1=0.5)]}, "where nothing is remembered"),
+        ({"questions": [question(mechanism="olh", design={"epsilon": 9})]}, "made of g, modulus"),
+        ({"changes": 1}, "left out if there is one round"),
         ({"questions": [question(other="z")]}, "'way: other' must be one of the answers"),
         ({"questions": [question(mechanism="magic")]}, "'way: mechanism' must be one of"),
         ({"questions": [question(mechanism="brr")]}, "2 answers for BRR"),
         ({"questions": [question(mechanism="olh", design={"g": 1})]}, "'way: g' must be"),
         ({"questions": [question(design={"g": 4})]}, "left out where the mechanism is chosen"),
         ({"questions": [question(epsilon_1=0.1, mechanism="grr")]}, "left out for grr"),
-        ({"questions": [question(weight=0)]}, "'share' must be a number above 0"),
+        ({"questions": [question(weight=0)]}, "'way: weight' must be a number above 0"),
         ({"questions": [question(kind="number", edges=[2, 1])]}, r"made of"),
         ({"questions": [NUMBER | {"edges": [2, 1]}]}, "ascending"),
         ({"questions": [NUMBER]}, "edges missing"),
@@ -292,6 +302,41 @@ def test_plain_http_is_for_this_machine(file):
         dn.Client(file).answer(ANSWERS)
 
 
+@pytest.mark.parametrize(
+    ("options", "name"),
+    [
+        ({"attempts": 0}, "attempts"), ({"attempts": "a"}, "attempts"),
+        ({"timeout": -1}, "timeout"),
+        ({"url": "http://127.0.0.1:99999"}, "url"), ({"url": "http://me:pw@127.0.0.1"}, "url"),
+        ({"key": "a\nb"}, "key"), ({"key": "é"}, "key"),
+    ],
+)  # fmt: skip
+def test_bad_options_are_named(file, options, name):
+    with pytest.raises(InvalidArgument, match=f"'{name}' must be") as refused:
+        dn.Client(file, **{"url": "http://127.0.0.1:9", **options})
+    assert "pw" not in str(refused.value)
+
+
+def test_only_what_was_prepared_is_sent(file):
+    with pytest.raises(InvalidArgument, match="'prepared' must be"):
+        dn.Client(file, url="http://127.0.0.1:9").send(b"")
+    with pytest.raises(InvalidArgument, match="'source' must be"):
+        dn.Client(5)
+
+
+def test_a_failure_carries_what_can_be_sent_again(file):
+    client = dn.Client(file, url="http://127.0.0.1:9", attempts=1)
+    with pytest.raises(StoreUnavailable, match="1 attempts") as failed:
+        client.answer(ANSWERS)
+    assert isinstance(failed.value.prepared, Submission)
+
+
+def test_numpy_scalars_are_answers(file):
+    odd = {"sick": np.True_, "sleep": np.float32(6), "smoking": np.str_("daily")}
+    collection = dn.Client(file).collection
+    assert indices(collection, {**ANSWERS, **odd}) == indices(collection, {**ANSWERS, "sleep": 6})
+
+
 def test_sampled_questions_are_drawn_alike():
     """Null: each of four questions is drawn with probability 1/4; two-sided, below 1e-7 each."""
     found = survey_of(survey(divide="sampled"))
@@ -315,6 +360,29 @@ def rounds(tmp_path, changes=1):
     path = tmp_path / "rounds.toml"
     path.write_text(to_toml({**data, "questions": [question(mechanism="lgrr")]}))
     return path
+
+
+def test_no_part_of_a_budget_is_left_over():
+    """A yes/no question has two permanent answers, however many changes are reported."""
+    data = {"title": "t", "epsilon": 2.0, "rounds": 100, "changes": 3}
+    asked = question(answers=["a", "b"], mechanism="lgrr")
+    found = survey_of({**data, "questions": [asked]})
+    assert found.questions[0].mechanism.epsilon_inf == 1.0
+    assert found.spent == pytest.approx(2.0, rel=1e-9)
+
+
+def test_a_round_is_prepared_once(tmp_path):
+    """Who got no answer, or crashed, sends the same again; another answer changes nothing."""
+    client = dn.Client(rounds(tmp_path), memo=tmp_path / "memo")
+    client.enrol()
+    first = client.prepare({"way": "a"}, round=2)
+    again = dn.Client(rounds(tmp_path), memo=tmp_path / "memo").prepare({"way": "b"}, round=2)
+    assert again.to_json() == first.to_json()
+    assert client.prepare({"way": "a"}, round=3).id != first.id
+    kept = next((tmp_path / "memo").glob("*-round-2"))
+    kept.write_bytes(b"{}")
+    with pytest.raises(CorruptData, match="not a submission"):
+        client.prepare({"way": "a"}, round=2)
 
 
 def test_devices_must_be_enrolled(tmp_path):

@@ -1,6 +1,8 @@
 """The commands of a collection, as people type them."""
 
 import json
+import sqlite3
+from contextlib import closing
 from datetime import date, timedelta
 
 import pytest
@@ -48,7 +50,9 @@ def counts(path):
 
 def test_check_explains_and_publishes(survey, tmp_path):
     manifest = tmp_path / "manifest.json"
-    text = run("check", survey, "-n", "20000", "--manifest", manifest).stdout
+    text = run("check", survey, "--manifest", manifest).stdout
+    assert "20000" in text  # as many as the survey expects
+    assert "does not exist yet" in run("check", survey, "--manifest", survey, code=2).stderr
     assert "One person spends epsilon = 4 at most" in text
     assert "98.2 %" in text
     rows = json.loads(run("check", manifest, "-f", "json").stdout)
@@ -85,7 +89,7 @@ def test_tokens_are_made_listed_and_removed(store):
 
 
 def test_verify_store_recounts(store):
-    assert "smoking, round 1: 50 reports" in run("verify-store", store).stdout
+    assert "smoking, round 1: 50 reports recounted; the tally" in run("verify-store", store).stdout
     opened = open_store(str(store))
     with opened._transaction() as connection:
         connection.execute("UPDATE tallies SET n = 51 WHERE question = 'sick'")
@@ -105,6 +109,14 @@ def test_export_and_import(store, survey, tmp_path):
     assert "0 reports were counted" in run("import", copy, folder).stdout
     assert counts(copy) == counts(store)
     run("verify-store", copy)
+    opened = open_store(str(store))
+    client = dn.Client(survey)
+    opened.add([Intake(client.collection).single(client.prepare(ANSWERS).to_json())])
+    opened.close()
+    run("export", store, tmp_path / "later")
+    assert "holds other reports" in run("import", copy, tmp_path / "later", code=2).stderr
+    assert "holds other reports" in run("import", store, folder, code=2).stderr
+    assert "204 reports" in run("import", copy, tmp_path / "later", "--add").stdout
     other = tmp_path / "other.toml"
     other.write_text(survey.read_text().replace("Health", "Wealth"))
     elsewhere = tmp_path / "elsewhere.db"
@@ -114,19 +126,26 @@ def test_export_and_import(store, survey, tmp_path):
 
 def test_purge_keeps_what_was_counted(store):
     before = counts(store)
-    day = (date.today() + timedelta(days=2)).isoformat()
+    day = (date.today() + timedelta(days=1)).isoformat()
+    assert "tomorrow at the latest" in run("purge", store, "--before", "2999-01-01", code=2).stderr
     assert "'before' must be a day" in run("purge", store, "--before", "soon", code=2).stderr
     assert "0 submissions" in run("purge", store, "--before", "2020-01-01").stdout
     assert "21 submissions" in run("purge", store, "--before", day).stdout
     assert counts(store) == before
-    run("verify-store", store)
+    assert "0 reports recounted, 50 purged" in run("verify-store", store).stdout
+    assert "no reports to export" in run("export", store, store.with_name("gone")).stdout
     opened = open_store(str(store))
     assert list(opened.columns()) == []
 
 
 def test_backup_is_a_store(store, tmp_path):
+    """It does not show the order of arrival: rows lie in the order of their ids."""
     copy = tmp_path / "copy.db"
     run("backup", store, copy)
+    with closing(sqlite3.connect(copy)) as connection:
+        ids = [row[0] for row in connection.execute("SELECT id FROM submissions ORDER BY id")]
+    places = [copy.read_bytes().index(name) for name in ids]
+    assert places in (sorted(places), sorted(places, reverse=True))
     assert counts(copy) == counts(store)
     assert "does not exist yet" in run("backup", store, copy, code=2).stderr
 

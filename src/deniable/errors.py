@@ -45,7 +45,12 @@ class MemoLost(ValueError):
 
 
 class StoreUnavailable(OSError):
-    """A disk, a folder, another process or the network keeps something from being used now."""
+    """A disk, a folder, another process or the network keeps something from being used now.
+
+    ``prepared`` is the submission or batch that was perhaps not counted: sending it again is safe.
+    """
+
+    prepared: Any = None
 
 
 class Refused(ValueError):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -45,38 +46,48 @@ def check(
         str, typer.Argument(help="A survey (TOML), a manifest (JSON), or a collector's address.")
     ],
     respondents: Annotated[
-        int, typer.Option("--respondents", "-n", min=1, help="Errors are told for so many.")
-    ] = 10_000,
+        int | None,
+        typer.Option(
+            "--respondents", "-n", min=1, help="Errors are told for so many. Default: as expected."
+        ),
+    ] = None,
     manifest: Annotated[
         Path | None, typer.Option(help="Write the manifest, as it is published, to this file.")
     ] = None,
     layout: Layout = Format.table,
 ) -> None:
     """Explain a survey: what leaves the device, what it costs in all, what error to expect."""
+    from rich.console import Console
+
+    from deniable.errors import InvalidArgument
     from deniable.studio.surveys import expectations, sentences
     from deniable.studio.tables import show
 
-    collection = _collection(survey)
-    rows = expectations(collection, respondents)
+    if manifest is not None and manifest.exists():
+        raise InvalidArgument("--manifest", str(manifest), "a file that does not exist yet")
+    collection, expected = _collection(survey)
+    rows = expectations(collection, respondents or expected)
     if layout is Format.table:
-        typer.secho(collection.title, bold=True)
+        console = Console()
+        console.print(collection.title, style="bold", markup=False, highlight=False)
         for sentence in sentences(collection):
-            typer.echo(sentence)
-    title = "error: half of the 95 % interval of an answer that one of ten gives, in one round"
-    show(rows, layout, title)
+            console.print(sentence, markup=False, highlight=False)
+    show(rows, layout, "error: half a 95 % interval, of an answer that one of ten gives")
     if manifest is not None:
         manifest.write_bytes(collection.manifest)
         typer.echo(f"manifest: {manifest}, digest {collection.digest}", err=True)
 
 
-def _collection(source: str) -> Collection:
+def _collection(source: str) -> tuple[Collection, int]:
+    """A collection, and the respondents that it expects."""
     from deniable.collection.manifest import Collection
-    from deniable.collection.survey import read_survey
+    from deniable.collection.survey import RESPONDENTS, expected_respondents, read_survey
     from deniable.collection.transport import Transport
 
     if "://" in source:
-        return Collection.from_manifest(Transport(source).get("/v1/manifest"))
-    return read_survey(source)
+        found = Collection.from_manifest(Transport(source, insecure=True).get("/v1/manifest"))
+        return found, RESPONDENTS
+    return read_survey(source), expected_respondents(source)
 
 
 def serve(
@@ -118,23 +129,25 @@ def serve(
     limits = Limits(batch_bytes=body << 20, rate=rate, at_once=connections)
     app = create_app(opened, Settings(limits, os.environ.get(KEY), proxied))
     listening = bind(host, port)
-    _greet(opened, listening.getsockname()[:2], address)
+    _greet(opened, listening.getsockname()[:2])
     run(app, listening)
 
 
-def _greet(store: Any, at: tuple[str, int], address: str) -> None:
-    """Where everything is; the first token is made here, so that the dashboard can be opened."""
+def _greet(store: Any, at: tuple[str, int]) -> None:
+    """Where everything is. The first token is made here, but never written into a log."""
     from deniable.service.access import new_token
 
-    where = f"http://{at[0]}:{at[1]}"
-    door = f"deniable token {address} NAME makes a token"
-    if not store.tokens():
+    host = f"[{at[0]}]" if ":" in at[0] else at[0]
+    where = f"http://{host}:{at[1]}"
+    door = f"{where}/  (make a token: deniable token STORE NAME)"
+    if sys.stdout.isatty() and not store.tokens():
         door = f"{where}/#token={new_token(store, 'first')}"
     typer.echo(f"{store.collection.title!r}, collection {store.collection.digest[:12]}")
     typer.echo(f"  questionnaire  {where}/answer")
     typer.echo(f"  dashboard      {door}")
     typer.echo(f"  API            {where}/v1/openapi.json")
-    typer.echo(f"  store          {address}; stop with Ctrl-C")
+    typer.echo(f"  store          {store.place}; stop with Ctrl-C")
+    sys.stdout.flush()
 
 
 def token(
@@ -150,10 +163,14 @@ def token(
     from deniable.service.store import open_store
 
     opened = open_store(store)
+    if remove and name is None:
+        raise InvalidArgument("name", None, "given: which token to forget")
     if name is None:
         for known in sorted(opened.tokens()):
             typer.echo(known)
     elif not remove:
         typer.echo(new_token(opened, name))
-    elif not opened.remove_token(name):
+    elif opened.remove_token(name):
+        typer.echo(f"the token {name} was forgotten")
+    else:
         raise InvalidArgument("name", name, f"one of {', '.join(sorted(opened.tokens()))}")

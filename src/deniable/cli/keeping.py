@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import date, timedelta
 from pathlib import Path
 from typing import Annotated
 
@@ -21,8 +22,11 @@ def verify_store(store: StoreAt) -> None:
         typer.echo(f"{place}: the tally has {one.kept:,} reports, a recount {one.recounted:,}")
     if found:
         raise typer.Exit(1)
-    for (question, round_), (_, n) in sorted(opened.counts().items()):
-        typer.echo(f"{question}, round {round_}: {n:,} reports, the tally is their sum")
+    purged = opened.purged()
+    for spot, (_, n) in sorted(opened.counts().items()):
+        gone = purged[spot][1] if spot in purged else 0
+        told = f"{n - gone:,} reports recounted" + (f", {gone:,} purged" if gone else "")
+        typer.echo(f"{spot[0]}, round {spot[1]}: {told}; the tally is their sum")
 
 
 def backup(
@@ -40,10 +44,14 @@ def purge(
     before: Annotated[str, typer.Option(help="A day, such as 2026-01-31; that day stays.")],
 ) -> None:
     """Forget the reports that came before a day; tallies and ids stay."""
+    from deniable.errors import InvalidArgument
     from deniable.service.store import open_store
     from deniable.service.store.base import require_date
 
-    number = open_store(store).purge(require_date(before))
+    day = require_date(before)
+    if day > date.today() + timedelta(days=1):
+        raise InvalidArgument("before", before, "tomorrow at the latest, which forgets everything")
+    number = open_store(store).purge(day)
     typer.echo(f"{number:,} submissions and batches were forgotten; what they counted for stays")
 
 
@@ -54,18 +62,27 @@ def export(
     from deniable.service.exchange import export as write
     from deniable.service.store import open_store
 
-    for path, number in write(open_store(store), folder).items():
+    written = write(open_store(store), folder)
+    for path, number in written.items():
         typer.echo(f"{path}: {number:,} reports")
+    if not written:
+        typer.echo("there are no reports to export; the manifest was written")
 
 
 def import_(
     store: StoreAt,
     folder: Annotated[Path, typer.Argument(help="What `deniable export` wrote.")],
+    add: Annotated[
+        bool, typer.Option("--add", help="Also if the store holds others, none of them the same.")
+    ] = False,
 ) -> None:
-    """Count the reports of an export; a second time nothing is counted."""
+    """Count the reports of an export, once; a store with other reports is refused."""
     from deniable.collection.survey import read_survey
+    from deniable.errors import InvalidArgument
     from deniable.service.exchange import MANIFEST, import_folder
     from deniable.service.store import open_store
 
-    number = import_folder(open_store(store, read_survey(folder / MANIFEST)), folder)
+    if not (folder / MANIFEST).is_file():
+        raise InvalidArgument("folder", str(folder), f"what `deniable export` wrote: {MANIFEST}")
+    number = import_folder(open_store(store, read_survey(folder / MANIFEST)), folder, add=add)
     typer.echo(f"{number:,} reports were counted")

@@ -49,16 +49,25 @@ class Terms:
         """The mechanism of this name with all of the budget."""
         family: Any = find(name)
         again = self.rounds > 1 and issubclass(family, Memoised)
-        budget = float_below(Fraction(self.epsilon) / (self.changes + 1 if again else self.rounds))
+        parts = self._keys(family) if again else self.rounds
+        budget = float_below(Fraction(self.epsilon) / parts)
         if self.epsilon_1 is not None and not issubclass(family, Longitudinal):
             raise InvalidArgument("epsilon_1", self.epsilon_1, f"left out for {name}")
         if again and not issubclass(family, Longitudinal):
             return self._of_permanent(family, budget)
         return self._of(family, budget)
 
+    def _keys(self, family: Any) -> int:
+        """Permanent answers that a device can have: changes + 1, or all that there are."""
+        listed = not isinstance(self.domain, Text) and not issubclass(family, CohortMechanism)
+        return min(self.changes + 1, self.domain.size) if listed else self.changes + 1
+
     def _of(self, family: Any, epsilon: float) -> Mechanism:
         """A member of the family with this first budget."""
         extra: dict[str, Any] = dict(self.design)
+        if unknown := set(extra) - set(family.design):
+            allowed = f"made of {', '.join(family.design) or 'nothing'} for {family.name}"
+            raise InvalidArgument("design", sorted(unknown), allowed)
         if issubclass(family, Longitudinal):
             extra["epsilon_1"] = self.epsilon_1
         if issubclass(family, CohortMechanism) and isinstance(self.domain, Text):
@@ -79,6 +88,9 @@ class Terms:
 
     def choose(self) -> Mechanism:
         """The best by variance; of those that are nearly as good, the one with short reports."""
+        if self.epsilon_1 is not None and (self.rounds == 1 or isinstance(self.domain, Text)):
+            allowed = "left out where nothing is remembered, unless a mechanism is named"
+            raise InvalidArgument("epsilon_1", self.epsilon_1, allowed)
         found = [(self.predicted(m), m) for m in self._tried()]
         least = min(variance for variance, _ in found)
         near = [m for variance, m in found if variance <= EQUAL * least]

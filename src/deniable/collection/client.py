@@ -12,8 +12,8 @@ from deniable.collection.manifest import Collection
 from deniable.collection.responding import coin_words, indices, respond
 from deniable.collection.survey import read_survey
 from deniable.collection.transport import Transport
-from deniable.collection.wire import Submission, fresh_id
-from deniable.errors import InvalidArgument, MismatchError, require_int
+from deniable.collection.wire import Submission, fresh_id, kept_once
+from deniable.errors import InvalidArgument, MismatchError, StoreUnavailable, require_int
 from deniable.longitudinal.memo import Memo
 from deniable.longitudinal.memo_file import FileMemo
 from deniable.randomness import WORD_BYTES, ByteCoins
@@ -43,6 +43,8 @@ class Client:
         attempts: int = 6,
         insecure: bool = False,
     ) -> None:
+        if not isinstance(source, (str, os.PathLike)):
+            raise InvalidArgument("source", source, "the address of a collector, or a file")
         remote = isinstance(source, str) and "://" in source
         address = str(source) if remote else url
         self._transport = None
@@ -58,6 +60,8 @@ class Client:
             found = f"this is collection {self.collection.digest}"
             raise MismatchError(f"{found}, not {digest}: nothing was answered")
         self._memo = None if memo is None else Path(memo)
+        if key is not None and not (isinstance(key, str) and key.isascii() and key.isprintable()):
+            raise InvalidArgument("key", "...", "printable ASCII")
         self._headers = {} if key is None else {"Authorization": f"Bearer {key}"}
 
     def __repr__(self) -> str:
@@ -66,30 +70,49 @@ class Client:
     def answer(self, answers: Mapping[str, Any], round: int = 1) -> bool:  # noqa: A002
         """Randomise the answers of one respondent and send them.
 
-        True if they were counted now, False if this very submission had been counted before.
+        True if they were counted now, False if this very submission had been counted before. If the
+        collector does not answer, `StoreUnavailable` carries the submission: send that again with
+        ``client.send(error.prepared)``. To answer anew would count, and cost, twice.
         """
         return self.send(self.prepare(answers, round))
 
     def prepare(self, answers: Mapping[str, Any], round: int = 1) -> Submission:  # noqa: A002
         """What would be sent: look at it, keep it, send it as often as you like.
 
-        Preparing twice makes two submissions that are both counted, and both cost the respondent.
+        With a folder for the memo, a round is prepared once: later calls return the same, whatever
+        the answers. Without, preparing twice makes two submissions that both count, and both cost.
         """
         collection = self.collection
         require_int("round", round, 1, collection.rounds)
         values = indices(collection, answers)
+        if self._memo is None:
+            return self._made(values, round)
+        self._memo.mkdir(parents=True, exist_ok=True)
+        return kept_once(
+            self._file(f"round-{round}"), lambda: self._made(values, round), collection.digest
+        )
+
+    def _made(self, values: list[int], number: int) -> Submission:
+        collection = self.collection
         memos = self._memos()
         coins = ByteCoins(os.urandom(coin_words(collection) * WORD_BYTES))
         rows = respond(collection, values, coins, memos)
         coins.finish()
-        return Submission(collection.digest, fresh_id(), rows, round)
+        return Submission(collection.digest, fresh_id(), rows, number)
 
     def send(self, prepared: Submission | Batch) -> bool:
         """Send what was prepared; again with the same id until the collector answers."""
-        path, kind, body = "/v1/batches", MEDIA_TYPE, getattr(prepared, "body", b"")
         if isinstance(prepared, Submission):
             path, kind, body = "/v1/submissions", "application/json", prepared.to_json()
-        answer = self._sending.post(path, body, {"Content-Type": kind, **self._headers})
+        elif isinstance(prepared, Batch):
+            path, kind, body = "/v1/batches", MEDIA_TYPE, prepared.body
+        else:
+            raise InvalidArgument("prepared", prepared, "what prepare or privatize_table made")
+        try:
+            answer = self._sending.post(path, body, {"Content-Type": kind, **self._headers})
+        except StoreUnavailable as error:
+            error.prepared = prepared
+            raise
         return answer.status == 201
 
     def privatize_table(
@@ -112,7 +135,11 @@ class Client:
         return privatized(self.collection, table, round, rows)
 
     def send_all(self, batches: Iterable[Batch]) -> int:
-        """Send many batches; returns how many respondents were counted now."""
+        """Send many batches; returns how many respondents were counted now.
+
+        If the collector does not answer, send ``error.prepared`` again and then the rest of the
+        same ``batches``: to privatise the table anew would count those before twice.
+        """
         return sum(batch.n for batch in batches if self.send(batch))
 
     def enrol(self) -> None:

@@ -34,6 +34,9 @@ class Collection:
 
     ``epsilon`` is what one respondent spends at most, all questions and rounds together, with at
     most ``changes`` changes of each answer that a device remembers; more of them are not reported.
+    It is about which answers were given: whether and when a remembered answer changed is not
+    hidden (see `privacy.Lasting`). Questions that are not remembered count on one submission a
+    round.
     """
 
     title: str
@@ -78,6 +81,11 @@ class Collection:
         """Whether its reports are made from a memo."""
         return self.rounds > 1 and isinstance(question.mechanism, Memoised)
 
+    @property
+    def shows_changes(self) -> bool:
+        """Whether it can be seen that an answer changed, though not which ones were given."""
+        return self.changes > 0 and any(map(self.remembered, self.questions))
+
     def spent_on(self, question: Question) -> float:
         """What all reports of one question cost a respondent."""
         return float_above(self._log_spent(question))
@@ -94,7 +102,7 @@ class Collection:
             return once.log_after(self.rounds, 0)
         mechanism: Any = question.mechanism
         kept: Guarantee = mechanism.permanent_guarantee
-        return kept.log_after(self.rounds, self.changes)
+        return kept.log_after(None, self.changes)
 
     # ---- the manifest
 

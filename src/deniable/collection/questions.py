@@ -11,8 +11,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+import numpy as np
+
 from deniable.domain import Domain, Text
-from deniable.errors import InvalidArgument
+from deniable.errors import InvalidArgument, is_number
 from deniable.mechanisms import Mechanism, from_spec
 
 KINDS = ("choice", "yes/no", "number", "text")
@@ -40,10 +42,10 @@ class Question:
 
     def __post_init__(self) -> None:
         check_name(self.name)
-        require_text(f"{self.name}.ask", self.ask)
+        require_text("ask", self.ask)
         if not self._fits():
             allowed = f"one for the answers of a question of kind {self.kind!r}"
-            raise InvalidArgument(f"{self.name}.mechanism", self.mechanism, allowed)
+            raise InvalidArgument("mechanism", self.mechanism, allowed)
 
     def _fits(self) -> bool:
         domain = self.mechanism.domain
@@ -53,11 +55,12 @@ class Question:
 
     def label(self, answer: Any) -> Any:
         """What `Domain.encode` takes for an answer; refuses what is none, naming the question."""
+        if isinstance(answer, np.generic):
+            answer = answer.item()
         if self.kind == "yes/no" and isinstance(answer, bool):
             return YES_NO[0] if answer else YES_NO[1]
         if self.kind == "number":
-            number = isinstance(answer, (int, float)) and not isinstance(answer, bool)
-            if not number or abs(answer) > MOST_NUMBER or math.isnan(answer):
+            if not is_number(answer) or abs(answer) > MOST_NUMBER or math.isnan(answer):
                 raise InvalidArgument(self.name, answer, "a finite number")
             return bin_names(self.edges)[bisect_right(self.edges, float(answer))]
         if self.kind == "choice" and not isinstance(answer, (str, int)):
@@ -117,10 +120,10 @@ def bin_names(edges: Sequence[float]) -> list[str]:
     return [f"below {words[0]}", *between, f"{words[-1]} or more"]
 
 
-def check_name(name: Any) -> str:
+def check_name(name: Any, place: str = "name") -> str:
     if not isinstance(name, str) or not NAME.fullmatch(name):
         allowed = "1 to 32 small letters, digits and _, the first a letter"
-        raise InvalidArgument("name", name, allowed)
+        raise InvalidArgument(place, name, allowed)
     return name
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import tomllib
 from collections.abc import Mapping
 from pathlib import Path
@@ -17,7 +18,7 @@ from deniable.collection.questions import (
     domain_of,
 )
 from deniable.domain import Domain
-from deniable.errors import CorruptData, InvalidArgument, require_int
+from deniable.errors import CorruptData, InvalidArgument, is_number, require_int
 from deniable.privacy import check_epsilon, split
 
 #: Respondents that mechanisms are chosen for, unless the file says otherwise.
@@ -46,10 +47,20 @@ def read_survey(path: str | Path) -> Collection:
         raise CorruptData(f"{path} is not TOML: {error}") from error
 
 
+def expected_respondents(path: str | Path) -> int:
+    """How many respondents a survey expects; manifests do not say."""
+    content = Path(path).read_bytes()
+    if content.lstrip()[:1] == b"{":
+        return RESPONDENTS
+    return int(tomllib.loads(content.decode()).get("respondents", RESPONDENTS))
+
+
 def survey_of(data: Mapping[str, Any]) -> Collection:
     """The collection that a survey describes: the budget divided, the mechanisms chosen."""
     _check_keys("survey", data, _SURVEY, {"title", "epsilon", "questions"})
     rounds = require_int("rounds", data.get("rounds", 1), 1, 65_535)
+    if rounds == 1 and "changes" in data:
+        raise InvalidArgument("changes", data["changes"], "left out if there is one round")
     if rounds > 1 and "changes" not in data:
         allowed = "given if there are rounds: how many changes of an answer are reported at most"
         raise InvalidArgument("changes", None, allowed)
@@ -75,11 +86,11 @@ def _listed(questions: Any) -> list[Mapping[str, Any]]:
     for number, one in enumerate(questions, 1):
         place = f"questions[{number}]"
         kind = one.get("kind") if isinstance(one, Mapping) else None
-        if kind not in _OF_KIND:
+        if not isinstance(kind, str) or kind not in _OF_KIND:
             raise InvalidArgument(f"{place}.kind", kind, f"one of {', '.join(_OF_KIND)}")
         needed = {"name", "ask", "kind", *(_OF_KIND[kind] - {"other"})}
         _check_keys(place, one, _QUESTION | _OF_KIND[kind], needed)
-        check_name(one["name"])
+        check_name(one["name"], f"{place}.name")
     names = [one["name"] for one in questions]
     if len(set(names)) != len(names):
         raise InvalidArgument("questions", names, "questions with different names")
@@ -90,7 +101,11 @@ def _divided(epsilon: Any, divide: Any, listed: list[Mapping[str, Any]]) -> dict
     """The budget of each question: parts in proportion to the weights, or the whole."""
     whole = check_epsilon(epsilon)
     if divide == "split":
-        return split(whole, {one["name"]: one.get("weight", 1) for one in listed})
+        weights = {one["name"]: one.get("weight", 1) for one in listed}
+        for name, weight in weights.items():
+            if not is_number(weight) or not 0 < weight < math.inf:
+                raise InvalidArgument(f"{name}: weight", weight, "a number above 0")
+        return split(whole, weights)
     for one in listed:
         if "weight" in one:
             raise InvalidArgument("weight", one["weight"], "left out unless the budget is split")
@@ -118,8 +133,9 @@ def _domain(one: Mapping[str, Any], edges: tuple[float, ...]) -> Domain:
     if one["kind"] != "choice":
         return domain_of(one["kind"], edges)
     answers = one["answers"]
-    if not isinstance(answers, list) or not all(isinstance(answer, str) for answer in answers):
-        raise InvalidArgument("answers", answers, "a list of texts")
+    texts = isinstance(answers, list) and all(isinstance(answer, str) for answer in answers)
+    if not texts or len(set(answers)) < 2:
+        raise InvalidArgument("answers", answers, "a list of at least two different texts")
     return Domain(answers, one.get("other"))
 
 

@@ -5,13 +5,14 @@ from __future__ import annotations
 import http.client
 import ipaddress
 import json
+import math
 import random
 import time
 from dataclasses import dataclass
 from typing import Any
-from urllib.parse import urlsplit
+from urllib.parse import SplitResult, urlsplit
 
-from deniable.errors import InvalidArgument, Refused, StoreUnavailable
+from deniable.errors import InvalidArgument, Refused, StoreUnavailable, is_number, require_int
 
 #: Answers that mean "try again", as no answer does.
 AGAIN = (429, 503)
@@ -27,6 +28,8 @@ class Answer:
 
     status: int
     body: bytes
+    #: Seconds that it asks for before the next attempt.
+    pause: float = 0.0
 
 
 class Transport:
@@ -42,6 +45,11 @@ class Transport:
         parts = urlsplit(url) if isinstance(url, str) else None
         if parts is None or parts.scheme not in ("http", "https") or not parts.hostname:
             raise InvalidArgument("url", url, "an address that begins with https:// or http://")
+        if parts.username is not None or not _has_port(parts):
+            raise InvalidArgument("url", parts.hostname, "an address without a name, with a port")
+        if not is_number(timeout) or not 0 < timeout < math.inf:
+            raise InvalidArgument("timeout", timeout, "a number of seconds above 0")
+        require_int("attempts", attempts, 1, 1000)
         if parts.scheme == "http" and not insecure and not is_loopback(parts.hostname):
             raise InvalidArgument("url", url, "https, except on this machine or with insecure=True")
         self.url, self._path = url, parts.path.rstrip("/")
@@ -65,18 +73,19 @@ class Transport:
     def _request(
         self, method: str, path: str, body: bytes | None, headers: dict[str, str]
     ) -> Answer:
+        reason, asked = "", 0.0
         for attempt in range(self._attempts):
             if attempt:
-                time.sleep(_pause(attempt))
+                time.sleep(max(_pause(attempt), min(asked, LONGEST_PAUSE)))
             try:
                 answer = self._once(method, path, body, headers)
             except (OSError, http.client.HTTPException) as error:
                 self.close()
-                reason: str = repr(error)
+                reason = str(error) or repr(error)
                 continue
             if answer.status < 300:
                 return answer
-            reason = _problem(answer)
+            reason, asked = _problem(answer), answer.pause
             if answer.status not in AGAIN:
                 raise Refused(f"{self.url}: {reason}", answer.status, _type(answer))
         raise StoreUnavailable(f"{self.url} did not take it in {self._attempts} attempts: {reason}")
@@ -92,7 +101,16 @@ class Transport:
             content = response.read(MOST_BYTES + 1)
             if len(content) > MOST_BYTES:
                 raise http.client.HTTPException(f"more than {MOST_BYTES} bytes")
-            return Answer(response.status, content)
+            after = response.headers.get("Retry-After", "")
+            return Answer(response.status, content, float(after) if after.isdecimal() else 0.0)
+
+
+def _has_port(parts: SplitResult) -> bool:
+    """Whether the port, if there is one, is a number that ports have."""
+    try:
+        return parts.port is None or parts.port > 0
+    except ValueError:
+        return False
 
 
 def is_loopback(host: str) -> bool:

@@ -4,10 +4,14 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
+from pathlib import Path
 
+from deniable.errors import CorruptData, MismatchError
 from deniable.reports import ID_BYTES
+from deniable.storage.database import Database
 
 
 @dataclass(frozen=True)
@@ -28,6 +32,32 @@ class Submission:
             "round": self.round,
         }
         return json.dumps(data, sort_keys=True, separators=(",", ":")).encode()
+
+    @classmethod
+    def from_json(cls, body: bytes) -> Submission:
+        """The submission that `to_json` wrote."""
+        try:
+            data = json.loads(body)
+            rows = {name: bytes.fromhex(row) for name, row in data["reports"].items()}
+            found = cls(data["collection"], data["id"], rows, data["round"])
+        except (ValueError, KeyError, TypeError, AttributeError) as error:
+            raise CorruptData(f"this is not a submission: {error!r}") from error
+        return found
+
+
+def kept_once(path: Path, make: Callable[[], Submission], collection: str) -> Submission:
+    """The submission in a file; it is made, and synced to the disk, if there is none yet.
+
+    Two processes at once keep one: a file appears complete or not at all.
+    """
+    file = Database(path)
+    if not path.exists():
+        with suppress(FileExistsError):
+            file.place_file(make().to_json())
+    kept = Submission.from_json(path.read_bytes())
+    if kept.collection != collection:
+        raise MismatchError(f"{path} belongs to collection {kept.collection}, not {collection}")
+    return kept
 
 
 def fresh_id() -> str:

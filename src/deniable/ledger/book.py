@@ -69,7 +69,7 @@ class Ledger:
         try:
             for trace in (file for one in files for file in one.traces()):
                 raise FileExistsError(trace)
-            files[0].place_database(empty_file(terms))
+            files[0].place_file(empty_file(terms))
         except FileExistsError:
             allowed = "free, and without a witness; open a ledger with Ledger(...)"
             raise InvalidArgument("path", str(path), allowed) from None

@@ -36,6 +36,9 @@ class Analysis:
 
     def __init__(self, store: Store) -> None:
         self._store = store
+        # Where a question is drawn, those who answer it are a sample of the respondents.
+        sampled = store.collection.divide == "sampled"
+        self._population = "everyone" if sampled else "respondents"
         self._known: OrderedDict[tuple[Wish, int], Estimate] = OrderedDict()
 
     def status(self) -> dict[str, Any]:
@@ -69,13 +72,13 @@ class Analysis:
             return None
         place = (wish, tally.n)
         if place not in self._known:
-            self._known[place] = _estimate(question, tally, wish)
+            self._known[place] = _estimate(question, tally, wish, self._population)
             while len(self._known) > REMEMBERED:
                 self._known.popitem(last=False)
         return self._known[place]
 
 
-def _estimate(question: Question, tally: Tally, wish: Wish) -> Estimate:
+def _estimate(question: Question, tally: Tally, wish: Wish, population: str) -> Estimate:
     candidates = wish.candidates or question.candidates
     if question.kind != "text":
         if wish.candidates:
@@ -86,6 +89,7 @@ def _estimate(question: Question, tally: Tally, wish: Wish) -> Estimate:
         wish.method,
         confidence=wish.confidence,
         simultaneous=wish.simultaneous,
+        population=population,
         candidates=candidates if question.kind == "text" else None,
     )
 

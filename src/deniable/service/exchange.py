@@ -51,29 +51,40 @@ def export(store: Store, folder: Path) -> dict[Path, int]:
     return written
 
 
-def import_folder(store: Store, folder: Path) -> int:
-    """Count what an export holds; a second time nothing. Returns how many reports were counted."""
+def import_folder(store: Store, folder: Path, *, add: bool = False) -> int:
+    """Count what an export holds; returns how many reports were counted.
+
+    The same export is counted once. Two exports of one collection may overlap, which nothing
+    shows, since ids are not exported: a store that holds other reports is refused, unless ``add``.
+    """
     collection = store.collection
     _check_manifest(collection, folder)
-    intake, counted = Intake(collection), 0
+    intake, counted, first = Intake(collection), 0, True
     for round_ in range(1, collection.rounds + 1):
         for number, columns in enumerate(_pieces(collection, folder, round_)):
-            sizes = [len(column) for column in columns.values()]
-            places = None
-            if collection.divide == "sampled":
-                places = np.repeat(np.arange(len(sizes)), sizes)
-            elif len(set(sizes)) != 1:
-                raise CorruptData(f"the files of round {round_} have different numbers of rows")
-            name = _name(collection, round_, number, columns)
-            body = write_batch(collection, columns, places, round_, name).body
-            outcome = store.add_batch(*_checked(intake, body))
-            counted += sum(sizes) if outcome is Outcome.counted else 0
+            body = _batch(collection, round_, number, columns)
+            name, counts = intake.batch(body)
+            if first and not add and store.counts() and not store.has_batch(name):
+                allowed = "an empty store, or one that began with this import; or say --add"
+                raise InvalidArgument("store", "one that holds other reports", allowed)
+            first = False
+            if store.add_batch(name, body, counts) is Outcome.counted:
+                counted += sum(len(column) for column in columns.values())
     return counted
 
 
-def _checked(intake: Intake, body: bytes) -> tuple[bytes, bytes, Any]:
-    name, counts = intake.batch(body)
-    return name, body, counts
+def _batch(
+    collection: Collection, round_: int, number: int, columns: dict[str, NDArray[Any]]
+) -> bytes:
+    """The body of a batch with an id that follows from its contents."""
+    sizes = [len(column) for column in columns.values()]
+    places = None
+    if collection.divide == "sampled":
+        places = np.repeat(np.arange(len(sizes)), sizes)
+    elif len(set(sizes)) != 1:
+        raise CorruptData(f"the files of round {round_} have different numbers of rows")
+    name = _name(collection, round_, number, columns)
+    return write_batch(collection, columns, places, round_, name).body
 
 
 def _check_manifest(collection: Collection, folder: Path) -> None:

@@ -41,7 +41,7 @@ class Box(Database):
 
     def place(self, record: bytes) -> None:
         """Put a complete new file into place; FileExistsError if one is there."""
-        self.place_database(_database(record))
+        self.place_file(_database(record))
 
     def _read(self, connection: sqlite3.Connection) -> bytes:
         rows = connection.execute("SELECT record, seal FROM memo").fetchall()

@@ -55,7 +55,7 @@ class Database:
                 raise CorruptData(f"{self.path} is damaged ({error})") from error
             raise self._unavailable(error) from error
 
-    def place_database(self, contents: bytes) -> None:
+    def place_file(self, contents: bytes) -> None:
         """Put a complete new file into place; FileExistsError if one is there."""
         try:
             self._place(contents)

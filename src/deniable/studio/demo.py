@@ -16,7 +16,10 @@ from numpy.typing import NDArray
 
 from deniable.collection.client import Client
 from deniable.collection.example import to_toml
+from deniable.errors import StoreUnavailable
 from deniable.estimation import Estimate
+from deniable.privacy import check_epsilon
+from deniable.service.access import new_token
 from deniable.service.store import open_store
 
 #: Each question, and the shares of the simulated population.
@@ -70,6 +73,7 @@ class Collector:
 @contextmanager
 def collector(folder: Path, epsilon: float, respondents: int, port: int = 0) -> Iterator[Collector]:
     """`deniable serve` with the sample survey; it is stopped at the end."""
+    check_epsilon(epsilon)
     survey = {"title": "Getting to work", "epsilon": epsilon, "respondents": respondents}
     file = folder / "survey.toml"
     file.write_text(to_toml({**survey, "questions": [asked for asked, _ in QUESTIONS]}))
@@ -82,7 +86,7 @@ def collector(folder: Path, epsilon: float, respondents: int, port: int = 0) -> 
 
 
 def _started(process: subprocess.Popen[str], store: Path) -> Collector:
-    """Read what the server prints until it is ready."""
+    """Read what the server prints until it is ready, and make a token for its dashboard."""
     assert process.stdout is not None
     said: dict[str, str] = {}
     for line in process.stdout:
@@ -90,8 +94,11 @@ def _started(process: subprocess.Popen[str], store: Path) -> Collector:
         said[word] = rest.strip()
         if word == "store":
             url = said["questionnaire"].removesuffix("/answer")
-            return Collector(process, store, url, said["dashboard"])
-    raise RuntimeError("the collector did not start")
+            opened = open_store(str(store))
+            token = new_token(opened, "demo")
+            opened.close()
+            return Collector(process, store, url, f"{url}/#token={token}")
+    raise StoreUnavailable("the collector did not start, for the reason above")
 
 
 def invent(respondents: int) -> dict[str, list[Any]]:

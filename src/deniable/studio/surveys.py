@@ -18,17 +18,20 @@ CONFIDENCE = 0.95
 
 def sentences(collection: Collection) -> list[str]:
     """What a respondent and an ethics board want to know."""
-    size = sum(question.mechanism.dtype.itemsize for question in collection.questions)
+    sizes = [question.mechanism.dtype.itemsize for question in collection.questions]
+    sampled = collection.divide == "sampled"
+    size = max(sizes) if sampled else sum(sizes)
     odds = math.exp(collection.spent)
     found = [
         _division(collection),
         f"One person spends epsilon = {_short(collection.spent)} at most, in all. Whoever sees "
         "everything that a device sends and held two sets of answers for equally likely, holds "
-        f"none of them for more likely than {100 * odds / (1 + odds):.1f} % afterwards.",
-        f"What leaves the device: {'at most ' if collection.divide == 'sampled' else ''}{size} "
-        "bytes of randomised answers, a random number that is new every time, the number of the "
-        f"round, and the name of this collection ({collection.digest[:12]}...). No clock, no "
-        "address, nothing about the device.",
+        f"none of them for more likely than {100 * odds / (1 + odds):.1f} % afterwards"
+        + (", if answers changed at the same times in both." if collection.shows_changes else "."),
+        f"What leaves the device: {'at most ' if sampled else ''}{size} "
+        f"{'byte' if size == 1 else 'bytes'} of randomised answers, a random number that is new "
+        "every time, the number of the round, and the name of this collection "
+        f"({collection.digest[:12]}...). No clock, no address, nothing about the device.",
     ]
     return found + ([_rounds(collection)] if collection.rounds > 1 else [])
 
@@ -48,11 +51,12 @@ def _rounds(collection: Collection) -> str:
     if kept:
         told += (
             f"Devices remember what they drew for {', '.join(kept)}: up to {collection.changes} "
-            "changes of an answer are reported, and later ones are not. When an answer changed is "
-            "not protected. "
+            "changes of an answer are reported, and later ones are not. That and when an answer "
+            "changed is not hidden. "
         )
     if len(kept) < len(collection.questions):
-        told += "The other questions are answered afresh each time, with a part of the budget."
+        which = "The other questions are" if kept else "All questions are"
+        told += f"{which} answered afresh each time, with a part of the budget."
     return told.strip()
 
 
@@ -70,14 +74,17 @@ def expectations(collection: Collection, respondents: int) -> list[dict[str, Any
             "epsilon": collection.spent_on(question),
             "bytes": question.mechanism.dtype.itemsize,
             "reports": asked,
-            "error": half_width(question, asked),
+            "error": half_width(question, asked, collection.divide == "sampled"),
         }
         for question in collection.questions
     ]
 
 
-def half_width(question: Question, n: int) -> float:
-    """Half of the 95 % interval of an answer that one of ten gives."""
+def half_width(question: Question, n: int, sampled: bool) -> float:
+    """Half of the 95 % interval of an answer that one of ten gives.
+
+    Where a question is drawn, those who answer it are a sample: that adds f (1 - f) / n.
+    """
     mechanism = question.mechanism
     if question.kind == "text":
         mechanism = mechanism.among(["one", "another"])
@@ -85,7 +92,8 @@ def half_width(question: Question, n: int) -> float:
         variance = float(mechanism.variance(n, rest)[0])
     else:
         variance = float(np.max(mechanism.variance(n, SHARE)))
-    return two_sided_z(CONFIDENCE) * math.sqrt(variance)
+    drawn = SHARE * (1 - SHARE) / n if sampled else 0.0
+    return two_sided_z(CONFIDENCE) * math.sqrt(variance + drawn)
 
 
 def _short(epsilon: float) -> str:

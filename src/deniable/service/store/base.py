@@ -1,7 +1,8 @@
 """What every store promises.
 
 What `add` returned is on the disk, and was counted exactly once: submissions and tallies change in
-the same transaction. Neither the order of arrival nor the time of day is kept, only the day.
+the same transaction. No time of day is kept, only the day; but the files of a store in use
+show in which order the latest submissions came.
 """
 
 from __future__ import annotations
@@ -59,6 +60,11 @@ class Store(ABC):
 
     # ---- what a kind of store says
 
+    @property
+    @abstractmethod
+    def place(self) -> str:
+        """Where it is, without a password."""
+
     @abstractmethod
     def add(self, entries: Sequence[tuple[bytes, bytes]]) -> list[Outcome]:
         """Keep and count pairs of (id, packed submission), all in one transaction."""
@@ -70,6 +76,10 @@ class Store(ABC):
     @abstractmethod
     def still(self) -> AbstractContextManager[Store]:
         """The store as it is now, for reading, whatever others write in the meantime."""
+
+    @abstractmethod
+    def has_batch(self, name: bytes) -> bool:
+        """Whether there is a batch with this id."""
 
     @abstractmethod
     def counts(self) -> Counts:

@@ -54,6 +54,10 @@ class PostgresStore(SQLStore):
     def backup(self, target: str) -> None:
         raise InvalidArgument("store", _shown(self._address), "a file; PostgreSQL has pg_dump")
 
+    @property
+    def place(self) -> str:
+        return _shown(self._address)
+
     def close(self) -> None:
         if self._writing is not None:
             self._writing.close()

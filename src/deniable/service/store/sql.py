@@ -109,6 +109,11 @@ class SQLStore(Store):
         """A connection that sees one state of the store: the one that is held still, or now's."""
         return self._snapshot() if self._seen is None else nullcontext(self._seen)
 
+    def has_batch(self, name: bytes) -> bool:
+        with self._reading() as connection:
+            found = self._run(connection, "SELECT 1 FROM batches WHERE id = ?", [name])
+            return found.fetchone() is not None
+
     def counts(self) -> Counts:
         return self._read("tallies")
 
