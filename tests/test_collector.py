@@ -119,7 +119,7 @@ def test_estimates_in_every_layout(running):
     [
         "round=0", "round=2", "round=x", "round=" + "9" * 5_000, "confidence=nan", "confidence=inf",
         "confidence=1", "confidence=x", "method=magic", "method=%00", "simultaneous=maybe",
-        "candidate=a", "candidate=%ff", "format=xml",
+        "candidate=a", "candidate=%ff", "format=xml", "methd=unbiased",
     ],
 )  # fmt: skip
 def test_odd_wishes_are_refused(running, query):

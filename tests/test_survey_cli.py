@@ -62,15 +62,15 @@ def test_check_explains_and_publishes(survey, tmp_path):
 
 def test_init_asks(tmp_path):
     answers = [
-        "Commuting", "zero", "2", "5000",
-        "How do you travel to work?", "choose", "choice", "car, train, other", "y",
+        "Commuting", "zero", "2", "0", "5000",
+        "How do you travel to work?", "guess", "ch", "car", "car, train, other", "y",
         "How many minutes does it take?", "number", "30, 15", "15, 30", "y",
         "Ever without a ticket?", "yes/no", "n",
-        "n", "3", "1",
+        "n", "3", "5", "1",
     ]  # fmt: skip
     text = run("init", text="\n".join(answers) + "\n", cwd=tmp_path)
     assert "deniable check survey.toml" in text.stdout
-    for refused in ("could not convert", "'kind' must be one of", "ascending"):
+    for refused in ("must be a number", "'kind' must be one of", "ascending", "0..2", "two, all"):
         assert refused in text.stderr
     found = read_survey(tmp_path / "survey.toml")
     assert [q.name for q in found.questions] == ["work", "take", "ticket"]

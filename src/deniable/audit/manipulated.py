@@ -78,8 +78,8 @@ class Manipulation(Exports):
             f"{self.forged:,} forgers beside {self.n:,} genuine respondents add at most "
             f"{worst.bound:.3g} to targets that have {self.truth:.3g}, whatever they send; the "
             f"strongest attack ({worst.attack}) adds {worst.gain:.3g} and raises the alarm in "
-            f"{worst.detected:.0%} of the collections, and the best {best.label} defence "
-            f"({best.defence}) leaves {best.gain_after:.3g} of it"
+            f"{worst.detected:.0%} of the collections; against it the best {best.label} defence "
+            f"({best.defence}) leaves {best.gain_after:.3g}, and may do harm against others"
         )
 
     def columns(self) -> dict[str, list[Any]]:

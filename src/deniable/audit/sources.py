@@ -139,8 +139,9 @@ def _run(words: list[str], text: str) -> str:
     except subprocess.TimeoutExpired:
         raise CorruptData(f"{words[0]!r} was not done after {PATIENCE:g} seconds") from None
     if done.returncode:
-        last = (done.stderr.strip().splitlines() or ["no message"])[-1]
-        raise CorruptData(f"{words[0]!r} failed with code {done.returncode}: {last}")
+        said = done.stderr.strip().splitlines() or ["no message"]
+        told = next((line.strip() for line in said if "Error" in line), said[-1])
+        raise CorruptData(f"{words[0]!r} failed with code {done.returncode}: {told}")
     return done.stdout
 
 

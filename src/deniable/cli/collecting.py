@@ -33,12 +33,15 @@ def init(
     from deniable.errors import InvalidArgument
     from deniable.studio.interview import interview
 
-    if file.exists():
-        raise InvalidArgument("file", str(file), "a file that does not exist yet")
+    if file.exists() or not file.parent.is_dir():
+        allowed = "a file that does not exist yet, in a folder that does"
+        raise InvalidArgument("file", str(file), allowed)
     survey = EXAMPLE if example else interview()
     collection = survey_of(survey)
     file.write_text(to_toml(survey), encoding="utf-8")
-    typer.echo(f"{file}: {len(collection.questions)} questions. Next: deniable check {file}")
+    number = len(collection.questions)
+    asked = "1 question" if number == 1 else f"{number} questions"
+    typer.echo(f"{file}: {asked}. Next: deniable check {file}")
 
 
 def check(
@@ -131,6 +134,7 @@ def serve(
     listening = bind(host, port)
     _greet(opened, listening.getsockname()[:2])
     run(app, listening)
+    typer.echo("stopped")
 
 
 def _greet(store: Any, at: tuple[str, int]) -> None:

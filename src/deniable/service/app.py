@@ -34,6 +34,8 @@ from deniable.service.submitting import Submissions
 from deniable.service.writer import Writer
 
 JSON = "application/json"
+#: What an estimate may be asked for with.
+_PARAMETERS = {"round", "method", "confidence", "simultaneous", "candidate", "format"}
 #: The same for everybody, so they are made once.
 _COUNTED = Response(b'{"counted":true}', 201, media_type=JSON)
 _KNOWN = Response(b'{"counted":false}', 200, media_type=JSON)
@@ -191,6 +193,9 @@ def _on_unavailable(_: Request | None, error: Exception) -> Response:
 
 
 def _wish(question: str, query: QueryParams, rounds: int) -> Wish:
+    if unknown := set(query) - _PARAMETERS:
+        detail = f"{min(unknown)} is none of {', '.join(sorted(_PARAMETERS))}"
+        raise Problem("invalid-choice", detail)
     try:
         number = int(query.get("round", "1"))
         confidence = float(query.get("confidence", "0.95"))
