@@ -9,7 +9,7 @@ INPUTS := pyproject.toml constraints.txt
 # Word counts (columns word and count) for `make words`.
 WORDS ?= ../shared/data/en_words_50k.parquet
 
-.PHONY: demo words rounds attacks thresh forgers shuffling test check bench scale series study build clean
+.PHONY: demo words rounds attacks thresh forgers shuffling test check bench collector scale series study build clean
 
 demo: $(VENV)/.demo
 	$(BIN)/deniable demo --charts out/demo
@@ -44,6 +44,10 @@ bench: $(VENV)/.bench
 	$(BIN)/python benchmarks/foundation.py --out out/bench
 	$(BIN)/python benchmarks/longitudinal.py --out out/bench
 	OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(BIN)/python benchmarks/estimation.py --out out/bench
+
+collector: $(VENV)/.dev
+	$(BIN)/python benchmarks/collector.py --out out/collector
+	$(BIN)/python benchmarks/collector.py --out out/collector --kills 200
 
 scale: $(VENV)/.demo
 	$(BIN)/python benchmarks/scale.py --out out/scale
