@@ -2,19 +2,23 @@
 
 import json
 import struct
+import tracemalloc
 from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import deniable as dn
 from collection_toys import VECTORS, batch, survey
-from deniable.collection.batches import _table, write_batch
+from deniable.collection import batches
+from deniable.collection.batches import write_batch
 from deniable.collection.manifest import Collection
 from deniable.collection.rows import row_check
+from deniable.collection.survey import survey_of
 from deniable.errors import InvalidArgument
 from deniable.service.intake import Intake
 from deniable.service.packing import Packing
@@ -168,6 +172,10 @@ def test_odd_bodies_are_malformed(why):
 # ---- batches
 
 
+def table_of(body):
+    return pa.ipc.open_stream(body).read_all()
+
+
 @by_collection
 def test_a_batch_is_counted_exactly(collection):
     made = batch(collection, 500)
@@ -175,7 +183,7 @@ def test_a_batch_is_counted_exactly(collection):
     assert name.hex() == made.id
     for question in collection.questions:
         kept, n = counts[question.name, 1]
-        column = _table(made.body).column(question.name).drop_null()
+        column = table_of(made.body).column(question.name).drop_null()
         assert n == len(column)
         assert question.mechanism.possible_counts(kept, n)
 
@@ -192,7 +200,7 @@ def test_mutated_batches_are_refused_or_counted_as_they_say(collection):
     def sound(body):
         if problem(intake, body, "batch") is None:
             _, counts = intake.batch(body)
-            rows = _table(body).num_rows
+            rows = table_of(body).num_rows
             numbers = [n for _, n in counts.values()]
             expected = rows * (1 if collection.divide == "sampled" else len(numbers))
             assert sum(numbers) == expected
@@ -207,7 +215,7 @@ def test_mutated_batches_are_refused_or_counted_as_they_say(collection):
 def rewritten(collection, change=None, n=20, **options):
     """The bytes of a batch whose table was changed."""
     body = batch(collection, n).body
-    table = _table(body)
+    table = table_of(body)
     metadata = table.schema.metadata
     table = change(table) if change else table
     table = table.replace_schema_metadata(metadata)
@@ -227,7 +235,12 @@ def replaced(name, make):
 
 def with_null(column):
     values = column.to_pylist()
-    return pa.chunked_array([pa.array([None, *values[1:]], column.type)])
+    values[next(row for row, value in enumerate(values) if value is not None)] = None
+    return pa.chunked_array([pa.array(values, column.type)])
+
+
+def union_of(n):
+    return pa.UnionArray.from_sparse(pa.array([0] * n, pa.int8()), [pa.array([0] * n, pa.uint8())])
 
 
 CHANGES = {
@@ -238,6 +251,11 @@ CHANGES = {
     "a dictionary": replaced("way", lambda c: c.dictionary_encode()),
     "a list": replaced("way", lambda c: pa.array([[1]] * len(c))),
     "nulls only": replaced("way", lambda c: pa.nulls(len(c))),
+    "runs": replaced("way", lambda c: pc.run_end_encode(c)),
+    "a union": replaced("way", lambda c: union_of(len(c))),
+    "a structure": replaced(
+        "way", lambda c: pa.StructArray.from_arrays([c.combine_chunks()], ["a"])
+    ),
     "a missing value": replaced("way", with_null),
     "free bytes": replaced("pets", lambda c: c.cast(pa.binary())),
     "longer rows": replaced("pets", lambda c: pa.array([b"fives"] * len(c), pa.binary(5))),
@@ -248,9 +266,96 @@ CHANGES = {
 }
 
 
+@by_collection
 @pytest.mark.parametrize("why", CHANGES)
-def test_other_tables_are_malformed(why):
-    assert problem(Intake(SPLIT), rewritten(SPLIT, CHANGES[why]), "batch") == "malformed"
+def test_other_tables_are_malformed(why, collection):
+    body = rewritten(collection, CHANGES[why])
+    assert problem(Intake(collection), body, "batch") == "malformed"
+
+
+#: Types whose rows need no bytes, or fewer than one each.
+WEIGHTLESS = {
+    "nulls": pa.nulls,
+    "runs": lambda n: pa.RunEndEncodedArray.from_arrays(
+        pa.array([n], pa.int64()), pa.array([0], pa.uint8())
+    ),
+    "empty rows": lambda n: pa.array([b""] * n, pa.binary(0)),
+    "empty structures": lambda n: pa.array([{}] * n, pa.struct([])),
+    "lists": lambda n: pa.array([[]] * n, pa.list_(pa.uint8())),
+    "unions": union_of,
+    "bits": lambda n: pa.array([True] * n),
+    "reports": None,
+}
+
+
+@by_collection
+@pytest.mark.parametrize("rows", [1 << 30, 1 << 40, 1 << 62])
+@pytest.mark.parametrize("why", WEIGHTLESS)
+def test_rows_that_are_only_stated_take_no_memory(why, rows, collection):
+    """The number of rows is replaced by a huge one wherever the stream states it."""
+    stated, columns = 1237, {}
+    table = table_of(batch(collection, stated).body)
+    for name in table.column_names:
+        columns[name] = WEIGHTLESS[why](stated) if WEIGHTLESS[why] else table.column(name)
+    table = pa.table(columns).replace_schema_metadata(table.schema.metadata)
+    sink = pa.BufferOutputStream()
+    with pa.ipc.new_stream(sink, table.schema) as out:
+        out.write_table(table)
+    body = sink.getvalue().to_pybytes()
+    body = body.replace(struct.pack("<q", stated), struct.pack("<q", rows))
+    tracemalloc.start()
+    try:
+        assert problem(Intake(collection), body, "batch") == "malformed"
+        assert tracemalloc.get_traced_memory()[1] < 1 << 22
+    finally:
+        tracemalloc.stop()
+
+
+def test_columns_do_not_share_their_bytes():
+    """All columns of one type at the same place: a short body would be counted many times."""
+    names = [f"q{i}" for i in range(20)]
+    asked = [{"name": name, "ask": "?", "kind": "yes/no", "mechanism": "brr"} for name in names]
+    collection = survey_of({"title": "Many", "epsilon": 9.0, "questions": asked})
+    body = batch(collection, 4096).body
+    for number in range(2, len(names)):  # a buffer is its offset and its length
+        old = struct.pack("<qq", 4096 * number, 4096)
+        assert body.count(old) == 1
+        body = body.replace(old, struct.pack("<qq", 0, 4096))
+    assert problem(Intake(collection), body, "batch") is None  # all bytes are still there
+    head = body[: -8 - 20 * 4096].replace(struct.pack("<q", 20 * 4096), struct.pack("<q", 2 * 4096))
+    body = head + body[len(head) : len(head) + 2 * 4096] + body[-8:]
+    assert problem(Intake(collection), body, "batch") == "malformed"
+
+
+@pytest.mark.parametrize("error", [MemoryError, ValueError, OSError, pa.ArrowMemoryError])
+def test_whatever_arrow_raises_is_malformed(error, monkeypatch):
+    def fails(*_):
+        raise error("no")
+
+    monkeypatch.setattr(batches, "from_arrow_column", fails)
+    assert problem(Intake(SPLIT), batch(SPLIT, 5).body, "batch") == "malformed"
+
+
+def test_the_memory_of_a_sampled_batch_is_a_small_multiple():
+    """Besides its body at most three times its length, where every report is one byte."""
+    asked = [{"name": "a", "ask": "?", "kind": "yes/no", "mechanism": "brr"}]
+    data = {"title": "One", "epsilon": 1.0, "divide": "sampled", "questions": asked}
+    collection = survey_of(data)
+    rows = 4_000_000
+    columns = {"a": np.zeros(rows, dtype=np.uint8)}
+    body = write_batch(collection, columns, np.zeros(rows, dtype=np.intp)).body
+    intake, pool = Intake(collection), pa.proxy_memory_pool(pa.default_memory_pool())
+    intake.batch(batch(collection, 10).body)
+    before = pa.default_memory_pool()
+    pa.set_memory_pool(pool)
+    tracemalloc.start()
+    try:
+        intake.batch(body)
+        peak = tracemalloc.get_traced_memory()[1] + pool.max_memory()
+    finally:
+        tracemalloc.stop()
+        pa.set_memory_pool(before)
+    assert peak < 3 * len(body)
 
 
 @pytest.mark.parametrize("compression", ["lz4", "zstd"])
@@ -285,7 +390,7 @@ def test_the_same_table_written_otherwise_is_taken():
     ],
 )
 def test_what_a_batch_says_about_itself_is_checked(key, value, kind):
-    table = _table(batch(SPLIT, 5).body)
+    table = table_of(batch(SPLIT, 5).body)
     metadata = {**table.schema.metadata, key.encode(): value}
     table = table.replace_schema_metadata(metadata)
     sink = pa.BufferOutputStream()
@@ -346,7 +451,7 @@ def test_huge_lengths_are_believed_by_nobody(length):
 
 def test_very_many_tiny_pieces_are_malformed():
     """A batch in pieces of one row would cost many times its length in memory."""
-    table = _table(batch(SPLIT, 20_000).body)
+    table = table_of(batch(SPLIT, 20_000).body)
     sink = pa.BufferOutputStream()
     with pa.ipc.new_stream(sink, table.schema) as out:
         out.write_table(table, max_chunksize=1)

@@ -75,39 +75,43 @@ def read_batch(collection: Collection, body: bytes) -> tuple[dict[str, str], Col
     """
     pa = pyarrow()
     try:
-        table = _table(body)
-    except (pa.ArrowException, EOFError, OSError, UnicodeDecodeError, struct.error) as error:
+        table = _table(collection, body)
+        return _stated(table.schema.metadata or {}), _columns(collection, table)
+    except CorruptData:
+        raise
+    except (pa.ArrowException, EOFError, OSError, ValueError, MemoryError, struct.error) as error:
         raise CorruptData(f"this is not a sound Arrow stream: {error}") from error
-    stated = table.schema.metadata or {}
-    if set(stated) != {_COLLECTION, _ID, _ROUND}:
+
+
+def _stated(metadata: Mapping[bytes, bytes]) -> dict[str, str]:
+    if set(metadata) != {_COLLECTION, _ID, _ROUND}:
         keys = ", ".join(key.decode() for key in (_COLLECTION, _ID, _ROUND))
         raise CorruptData(f"the metadata of the stream must be {keys}")
-    names = [question.name for question in collection.questions]
-    if table.column_names != names:
-        raise CorruptData(f"the columns must be {', '.join(names)}")
-    about = {key.decode(): stated[key].decode(errors="replace") for key in stated}
-    return about, _columns(collection, table)
+    return {key.decode(): metadata[key].decode(errors="replace") for key in metadata}
 
 
 def _columns(collection: Collection, table: Any) -> Columns:
-    columns, present = {}, np.zeros(table.num_rows, dtype=np.int64)
+    sampled = collection.divide == "sampled"
+    if sampled and not all(map(_one_report, table.to_batches())):
+        raise CorruptData("every row must have exactly one report")
+    columns = {}
     for question in collection.questions:
         column = table.column(question.name)
-        if collection.divide == "sampled":
-            valid = _valid(column)
-            present += valid
-            column = column.filter(pyarrow().array(valid))
+        column = column.drop_null() if sampled else column
         columns[question.name] = from_arrow_column(column, question.mechanism.dtype, question.name)
-    if collection.divide == "sampled" and np.any(present != 1):
-        raise CorruptData("every row must have exactly one report")
     return columns
 
 
-def _valid(column: Any) -> NDArray[np.bool_]:
-    return np.asarray(column.is_valid().to_numpy(), dtype=bool)
+def _one_report(rows: Any) -> bool:
+    """Whether every row has exactly one; there are at most 256 questions, so 257 never pass."""
+    present = np.zeros(rows.num_rows, dtype=np.uint8)
+    for column in rows.columns:
+        present += column.is_valid().to_numpy(zero_copy_only=False)
+    present -= 1
+    return not present.any()
 
 
-def _table(body: bytes) -> Any:
+def _table(collection: Collection, body: bytes) -> Any:
     """The stream as a table; compressed ones are refused, as their size cannot be foreseen."""
     pa = pyarrow()
     source = pa.BufferReader(body)
@@ -115,6 +119,7 @@ def _table(body: bytes) -> Any:
     if first.type != "schema":  # Arrow would follow a null pointer
         raise CorruptData("the stream must begin with a schema")
     schema = pa.ipc.read_schema(first)
+    _check_schema(collection, schema)
     batches: list[Any] = []
     while source.tell() < len(body):
         if body[source.tell() : source.tell() + 8] == _END:
@@ -130,7 +135,20 @@ def _table(body: bytes) -> Any:
         raise CorruptData("bytes follow the end of the stream")
     table = pa.Table.from_batches(batches, schema)
     table.validate(full=True)
+    if table.nbytes > len(body):
+        raise CorruptData("no two columns may share their bytes")
     return table
+
+
+def _check_schema(collection: Collection, schema: Any) -> None:
+    """Refuse other names and types: those of reports take bytes of the body for every row."""
+    names = [question.name for question in collection.questions]
+    if schema.names != names:
+        raise CorruptData(f"the columns must be {', '.join(names)}")
+    for question, found in zip(collection.questions, schema.types, strict=True):
+        expected = to_arrow_column(np.empty(0, dtype=question.mechanism.dtype)).type
+        if found != expected:
+            raise CorruptData(f"column {question.name!r} must be {expected}, not {found}")
 
 
 #: How a stream ends: a continuation mark and the length 0.
