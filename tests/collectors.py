@@ -22,6 +22,8 @@ HERE = Path(__file__).parent
 SOURCES = HERE.parent / "src"
 ARROW = "application/vnd.apache.arrow.stream"
 JSON = "application/json"
+#: What every collector here asks of partners.
+PARTNER_KEY = "p" * 40
 
 
 class Collector:
@@ -89,8 +91,10 @@ class Collector:
 
     def post(self, body: bytes, path: str = "/v1/submissions", **headers: str) -> int:
         """The status of the answer to a body."""
-        kind = JSON if path == "/v1/submissions" else ARROW
-        return self.ask("POST", path, body, **{"content_type": kind, **headers})[0]
+        usual = {"content_type": JSON}
+        if path == "/v1/batches":
+            usual = {"content_type": ARROW, "authorization": f"Bearer {PARTNER_KEY}"}
+        return self.ask("POST", path, body, **{**usual, **headers})[0]
 
     def raw(self, data: bytes, *, wait: bool = True) -> bytes:
         """Send bytes as they are; returns all that comes back, or goes away at once."""
@@ -117,6 +121,8 @@ class Collector:
 def request_bytes(body: bytes, path: str = "/v1/submissions", kind: str = JSON) -> bytes:
     """A request as it travels."""
     head = f"POST {path} HTTP/1.1\r\nHost: x\r\nContent-Type: {kind}\r\n"
+    if path == "/v1/batches":
+        head += f"Authorization: Bearer {PARTNER_KEY}\r\n"
     return f"{head}Content-Length: {len(body)}\r\n\r\n".encode() + body
 
 
@@ -170,7 +176,8 @@ def main(options: dict[str, Any]) -> None:
         plant(options["plant"])
     store = open_store(options["store"])
     limits = Limits(**{"rate": 1e9, **options.get("limits", {})})
-    app = create_app(store, Settings(limits, options.get("key"), options.get("secure", False)))
+    keys = {"key": options.get("key"), "partner_key": options.get("partner_key", PARTNER_KEY)}
+    app = create_app(store, Settings(limits, secure=options.get("secure", False), **keys))
     listening = bind("127.0.0.1", options["port"])
     if "file_bytes" in options:
         resource.setrlimit(resource.RLIMIT_FSIZE, (options["file_bytes"],) * 2)

@@ -16,6 +16,8 @@ from pathlib import Path
 from typing import Any
 
 SOURCES = Path(__file__).parents[1] / "src"
+#: What every collector here asks of partners.
+PARTNER_KEY = "p" * 40
 
 
 @dataclass(frozen=True)
@@ -70,7 +72,7 @@ def main() -> None:
 
     survey, file, key = sys.argv[1:]
     store = open_store(file, read_survey(survey))
-    app = create_app(store, Settings(key=key or None))
+    app = create_app(store, Settings(key=key or None, partner_key=PARTNER_KEY))
     listening = bind("127.0.0.1", 0)
     print(listening.getsockname()[1], new_token(store, "tests"), flush=True)
     serve(app, listening)

@@ -12,7 +12,7 @@ import pytest
 import deniable as dn
 from browsers import browsing, programs
 from deniable.collection.client import Client
-from page_collectors import collecting
+from page_collectors import PARTNER_KEY, collecting
 
 OUT = Path(__file__).parents[1] / "out" / "pages"
 SURVEY = """
@@ -296,7 +296,7 @@ def test_only_the_drawn_question_is_asked_and_the_key_is_needed(browser, other):
 def test_words_stay_words(browser, other):
     browser.complaints()
     people = pd.DataFrame({"a": [True] * 50, "b": ["no"] * 50})
-    with Client(other.url, key="open sesame", timeout=60) as client:
+    with Client(other.url, key=PARTNER_KEY, timeout=60) as client:
         client.send_all(client.privatize_table(people))
     browser.driver.get(f"{other.url}/#token={other.token}")
     browser.wait(lambda: len(browser.all(".chart svg")) == 2)
@@ -353,5 +353,5 @@ def send_many(collector, n):
             "medicine": rng.choice(["aspirin", "ibuprofen", "none"], n, p=[0.2, 0.3, 0.5]),
         }
     )
-    with Client(collector.url, timeout=60) as client:
+    with Client(collector.url, key=PARTNER_KEY, timeout=60) as client:
         client.send_all(client.privatize_table(people))

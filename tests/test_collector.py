@@ -12,12 +12,14 @@ import numpy as np
 import pytest
 
 from collection_toys import batch, submission, survey
-from collectors import ARROW, JSON, Collector, problem_of, request_bytes
+from collectors import ARROW, JSON, PARTNER_KEY, Collector, problem_of, request_bytes
+from deniable.errors import InvalidArgument
 from deniable.service.access import new_token
 from deniable.service.app import Settings, create_app
 from deniable.service.limits import Limits
 from deniable.service.run import bind
 from deniable.service.store import open_store
+from deniable.service.store.base import hash_token, token_fits
 
 TOYS = survey()
 MARKER = "telltale-5d1c"
@@ -56,6 +58,7 @@ def limited(tmp_path_factory):
 
 
 ALLOWED = {"authorization": "Bearer " + "k" * 40, "x_forwarded_proto": "https"}
+PARTNER = {**ALLOWED, "authorization": f"Bearer {PARTNER_KEY}"}
 
 
 def analyst(collector):
@@ -161,6 +164,41 @@ def test_respondents_need_the_key(limited):
     assert limited.post(body, **ALLOWED) == 201
 
 
+def test_partners_need_a_key_of_their_own(limited):
+    """Neither nobody's nor a respondent's key opens what takes a million reports at once."""
+    body = batch(TOYS, 10, seed=3).body
+    for headers in ({**ALLOWED, "authorization": ""}, ALLOWED):
+        answer = limited.ask("POST", "/v1/batches", body, content_type=ARROW, **headers)
+        assert (answer[0], problem_of(answer)) == (401, "no-key")
+    assert limited.post(sent(12), **PARTNER) == 401
+    assert limited.post(body, "/v1/batches", **PARTNER) == 201
+
+
+def test_without_a_key_of_partners_there_are_no_batches(tmp_path):
+    path, token = made(tmp_path)
+    with Collector(path, partner_key=None) as collector:
+        for bearer in ("", "Bearer", "Bearer None", f"Bearer {token}", f"Bearer {PARTNER_KEY}"):
+            body = batch(TOYS, 10).body
+            answer = collector.ask(
+                "POST", "/v1/batches", body, content_type=ARROW, authorization=bearer
+            )
+            assert (answer[0], problem_of(answer)) == (401, "no-key")
+
+
+@pytest.mark.parametrize("blank", ["", " ", "\n", "key\n", " key"])
+def test_a_blank_key_is_a_slip(tmp_path, blank):
+    """An empty variable must not open what was to be closed."""
+    store = open_store(str(tmp_path / "s.db"), TOYS)
+    with pytest.raises(InvalidArgument, match="DENIABLE_KEY"):
+        create_app(store, Settings(key=blank))
+    with pytest.raises(InvalidArgument, match="DENIABLE_PARTNER_KEY"):
+        create_app(store, Settings(partner_key=blank))
+    with pytest.raises(InvalidArgument, match="another key"):
+        create_app(store, Settings(key="k" * 40, partner_key="k" * 40))
+    store.close()
+    assert not token_fits("", [hash_token("")])
+
+
 def test_plain_requests_are_refused_where_a_proxy_encrypts(limited):
     for header in ({}, {"x_forwarded_proto": "http"}):
         answer = limited.ask("GET", "/v1/manifest", **header)
@@ -173,12 +211,14 @@ def test_plain_requests_are_refused_where_a_proxy_encrypts(limited):
 
 @pytest.mark.parametrize("path", ["/v1/submissions", "/v1/batches"])
 def test_long_bodies_are_not_read(limited, path):
-    kind = JSON if path == "/v1/submissions" else ARROW
-    headers = {**ALLOWED, "content_type": kind}
+    kind, headers = (JSON, ALLOWED) if path == "/v1/submissions" else (ARROW, PARTNER)
+    headers = {**headers, "content_type": kind}
     answer = limited.ask("POST", path, b"x" * 20_001, **headers)
     assert (answer[0], problem_of(answer)) == (413, "too-large")
     head = request_bytes(b"", path, kind).replace(b"Content-Length: 0", b"Content-Length: 9999999")
-    extra = f"X-Forwarded-Proto: https\r\nAuthorization: {ALLOWED['authorization']}\r\n\r\n"
+    extra = "X-Forwarded-Proto: https\r\n\r\n"
+    if kind == JSON:
+        extra = f"Authorization: {ALLOWED['authorization']}\r\n{extra}"
     answer = exchange(limited, head[:-2] + extra.encode())  # nothing of the body was sent
     assert answer.startswith(b"HTTP/1.1 413")
     chunked = re.sub(rb"Content-Length: \d+", b"Transfer-Encoding: chunked", head)[:-2]
@@ -224,7 +264,9 @@ def half(path="/v1/batches", kind=ARROW, size=15_000, first=b"x"):
     head = request_bytes(b"", path, kind).replace(
         b"Content-Length: 0", b"Content-Length: %d" % size
     )
-    extra = f"X-Forwarded-Proto: https\r\nAuthorization: {ALLOWED['authorization']}\r\n\r\n"
+    extra = "X-Forwarded-Proto: https\r\n\r\n"
+    if kind == JSON:
+        extra = f"Authorization: {ALLOWED['authorization']}\r\n{extra}"
     return head[:-2] + extra.encode() + first
 
 
@@ -254,7 +296,7 @@ def test_the_bytes_of_all_bodies_are_limited(limited):
         connection.close()
     time.sleep(0.2)
     assert limited.post(sent(5), **ALLOWED) == 201
-    assert limited.post(batch(TOYS, 50).body, "/v1/batches", **ALLOWED) == 201
+    assert limited.post(batch(TOYS, 50).body, "/v1/batches", **PARTNER) == 201
 
 
 # ---- HTTP oddities

@@ -19,6 +19,8 @@ Survey = Annotated[str, typer.Argument(help="A survey (TOML) or a manifest (JSON
 StoreAt = Annotated[str, typer.Argument(help="The store: a file, or postgresql://...")]
 #: Environment variable with the key of the collection: arguments show in lists of processes.
 KEY = "DENIABLE_KEY"
+#: The same for partners, who may send batches.
+PARTNER_KEY = "DENIABLE_PARTNER_KEY"
 
 
 def init(
@@ -113,7 +115,8 @@ def serve(
 ) -> None:
     """Collect: a server with a questionnaire, a dashboard and an API.
 
-    The environment variable DENIABLE_KEY, if set, is a key that respondents must have.
+    The environment variable DENIABLE_KEY, if set, is a key that respondents must have;
+    DENIABLE_PARTNER_KEY is one that partners must have, and without it there are no batches.
     """
     from deniable.collection.survey import read_survey
     from deniable.extras import service
@@ -130,7 +133,8 @@ def serve(
     opened = open_store(address, read_survey(survey))
     opened.packing.warm()
     limits = Limits(batch_bytes=body << 20, rate=rate, at_once=connections)
-    app = create_app(opened, Settings(limits, os.environ.get(KEY), proxied))
+    keys = os.environ.get(KEY), os.environ.get(PARTNER_KEY)
+    app = create_app(opened, Settings(limits, keys[0], proxied, keys[1]))
     listening = bind(host, port)
     _greet(opened, listening.getsockname()[:2])
     run(app, listening)

@@ -1,4 +1,4 @@
-"""Who may do what: analysts have tokens, respondents may need the key of the collection."""
+"""Who may do what: analysts have tokens, partners a key, and respondents may need another."""
 
 from __future__ import annotations
 
@@ -19,9 +19,14 @@ FRESH = 1.0
 class Access:
     """Tokens are compared by their hashes, in constant time."""
 
-    def __init__(self, store: Store, key: str | None = None) -> None:
+    def __init__(
+        self, store: Store, key: str | None = None, partner_key: str | None = None
+    ) -> None:
+        if key is not None and key == partner_key:
+            raise InvalidArgument("DENIABLE_PARTNER_KEY", "...", "another key than DENIABLE_KEY")
         self._store = store
-        self._key = None if key is None else hash_token(key)
+        self._key = _hashed("DENIABLE_KEY", key)
+        self._partner_key = _hashed("DENIABLE_PARTNER_KEY", partner_key)
         self._tokens: list[bytes] = []
         self._read = -FRESH
 
@@ -38,6 +43,13 @@ class Access:
         if self._key is not None and not token_fits(_bearer(headers), [self._key]):
             raise Problem("no-key", "Send `Authorization: Bearer <key>`.")
 
+    def require_partner(self, headers: Headers) -> None:
+        """Refuse whoever lacks the partners' key; without one there are no partners."""
+        if self._partner_key is None:
+            raise Problem("no-key", "This collector takes no batches; see DENIABLE_PARTNER_KEY.")
+        if not token_fits(_bearer(headers), [self._partner_key]):
+            raise Problem("no-key", "Send `Authorization: Bearer <key>` with the partners' key.")
+
 
 def new_token(store: Store, name: str) -> str:
     """Make a token and keep its hash: this is the only time that it is seen."""
@@ -46,6 +58,14 @@ def new_token(store: Store, name: str) -> str:
     token = secrets.token_urlsafe(32)
     store.add_token(name, hash_token(token))
     return token
+
+
+def _hashed(name: str, key: str | None) -> bytes | None:
+    """A variable that is there but blank is a slip: it must not open what was to be closed."""
+    if key is not None and (not key or key != key.strip()):
+        shown = "..." if key.strip() else key  # no key in a log
+        raise InvalidArgument(name, shown, "a key without blanks around it, or not set at all")
+    return None if key is None else hash_token(key)
 
 
 def _bearer(headers: Headers) -> str:

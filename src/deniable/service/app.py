@@ -51,6 +51,8 @@ class Settings:
     key: str | None = None
     #: A proxy in front must say that requests came over HTTPS.
     secure: bool = False
+    #: Whoever knows it may send batches; without one nobody may.
+    partner_key: str | None = None
 
 
 class Service:
@@ -62,7 +64,7 @@ class Service:
         self._intake = Intake(store.collection)
         self._writer = Writer(store)
         self._analysis = Analysis(store)
-        self._access = Access(store, settings.key)
+        self._access = Access(store, settings.key, settings.partner_key)
         self._metrics = prometheus.Metrics()
         self._room = Room(settings.limits)
 
@@ -101,7 +103,7 @@ class Service:
         return self._answer("deniable_submissions_total", await self._writer.add(name, packed))
 
     async def submit_batch(self, request: Request) -> Response:
-        self._access.require_key(request.headers)
+        self._access.require_partner(request.headers)
         with self._room.visit() as visit:
             most = self.settings.limits.batch_bytes
             body = await visit.body(request.headers, request.receive, ARROW, most)

@@ -12,6 +12,7 @@ from deniable.service.problems import MEDIA_TYPE as PROBLEM
 from deniable.service.problems import TYPES
 
 _JSON = "application/json"
+_BYTES = {"type": "string", "format": "binary"}
 #: What each endpoint may refuse.
 _SUBMIT = (
     "malformed",
@@ -34,8 +35,10 @@ def openapi(collection: Collection) -> dict[str, Any]:
         "info": {"title": f"Collector of {collection.title!r}", "version": __version__},
         "paths": {
             "/v1/manifest": {"get": _get("The manifest", "manifest", _ALWAYS, _JSON)},
-            "/v1/submissions": {"post": _post("submission", _JSON, _ref("Submitted"))},
-            "/v1/batches": {"post": _post("batch", ARROW, {"type": "string", "format": "binary"})},
+            "/v1/submissions": {
+                "post": _post("submission", _JSON, _ref("Submitted"), [{}, {"key": []}])
+            },
+            "/v1/batches": {"post": _post("batch", ARROW, _BYTES, [{"partner": []}])},
             "/v1/status": {"get": _get("What is there", "status", _ANALYST, _JSON, analyst=True)},
             "/v1/estimates/{question}": {"get": _estimates(collection)},
             "/v1/metrics": {
@@ -49,6 +52,7 @@ def openapi(collection: Collection) -> dict[str, Any]:
             "securitySchemes": {
                 "analyst": {"type": "http", "scheme": "bearer"},
                 "key": {"type": "http", "scheme": "bearer"},
+                "partner": {"type": "http", "scheme": "bearer"},
             },
         },
     }
@@ -100,13 +104,15 @@ def _get(
     return {**found, "security": [{"analyst": []}]} if analyst else found
 
 
-def _post(noun: str, media: str, schema: dict[str, Any]) -> dict[str, Any]:
+def _post(
+    noun: str, media: str, schema: dict[str, Any], security: list[dict[str, Any]]
+) -> dict[str, Any]:
     counted = {"type": "object", "properties": {"counted": {"type": "boolean"}}}
     content = {"content": {_JSON: {"schema": {**counted, "required": ["counted"]}}}}
     return {
         "operationId": noun,
         "summary": f"Send a {noun}",
-        "security": [{}, {"key": []}],
+        "security": security,
         "requestBody": {"required": True, "content": {media: {"schema": schema}}},
         "responses": {
             "201": {"description": "Counted, and on a disk", **content},
