@@ -1,5 +1,7 @@
 """A collector over real HTTP: what it answers, what it refuses, and what it never writes down."""
 
+import asyncio
+import contextlib
 import hashlib
 import json
 import re
@@ -10,13 +12,15 @@ import time
 
 import numpy as np
 import pytest
+from starlette.requests import Request
 
 from collection_toys import batch, submission, survey
 from collectors import ARROW, JSON, PARTNER_KEY, Collector, problem_of, request_bytes
 from deniable.errors import InvalidArgument
 from deniable.service.access import new_token
-from deniable.service.app import Settings, create_app
+from deniable.service.app import Service, Settings, create_app
 from deniable.service.limits import Limits
+from deniable.service.problems import Problem
 from deniable.service.run import bind
 from deniable.service.store import open_store
 from deniable.service.store.base import hash_token, token_fits
@@ -52,7 +56,8 @@ def limited(tmp_path_factory):
     """A collector with a key and small limits, behind a proxy."""
     path, _ = made(tmp_path_factory.mktemp("limited"))
     limits = {"single_bytes": 2_000, "batch_bytes": 20_000, "at_once": 4, "bytes_at_once": 30_000}
-    options = {"limits": {**limits, "patience": 1.0}, "key": "k" * 40, "secure": True}
+    limits |= {"single_seconds": 1.0, "batch_seconds": 2.0, "batch_pace": 1e6}
+    options = {"limits": limits, "key": "k" * 40, "secure": True}
     with Collector(path, **options) as collector:
         yield collector
 
@@ -271,18 +276,50 @@ def half(path="/v1/batches", kind=ARROW, size=15_000, first=b"x"):
 
 
 def test_few_are_inside_at_once_and_the_slow_are_let_go(limited):
-    """Four bodies that do not go on fill the room; after a second of patience it is free again."""
+    """Four bodies that do not end keep others out, but neither for long nor from the health."""
     stalled = [socket.create_connection(("127.0.0.1", limited.port)) for _ in range(4)]
     for connection in stalled:
         connection.sendall(half())
     time.sleep(0.3)
     answer = limited.ask("GET", "/v1/manifest", x_forwarded_proto="https")
     assert (answer[0], problem_of(answer)) == (429, "busy")
+    assert limited.ask("GET", "/v1/health", x_forwarded_proto="https")[0] == 200
     for connection in stalled:
         connection.settimeout(10)
         assert connection.recv(1 << 16).startswith(b"HTTP/1.1 429")
         connection.close()
     assert limited.ask("GET", "/v1/manifest", x_forwarded_proto="https")[0] == 200
+
+
+@pytest.mark.parametrize(
+    ("path", "kind", "seconds"), [("/v1/submissions", JSON, 1), ("/v1/batches", ARROW, 2)]
+)
+def test_a_body_that_only_trickles_is_let_go(limited, path, kind, seconds):
+    """The whole body has a deadline: a byte now and then does not put it off."""
+    start = time.monotonic()
+    with socket.create_connection(("127.0.0.1", limited.port)) as connection:
+        connection.sendall(half(path, kind, 1_500))
+        connection.settimeout(0.1)
+        answer = b""
+        while not answer and time.monotonic() - start < 20:
+            connection.sendall(b"x")
+            with contextlib.suppress(TimeoutError):
+                answer = connection.recv(1 << 16)
+    assert answer.startswith(b"HTTP/1.1 429")
+    assert b"too slowly" in answer
+    assert seconds <= time.monotonic() - start < seconds + 5
+
+
+def test_batches_leave_room_for_single_submissions(limited):
+    stalled = [socket.create_connection(("127.0.0.1", limited.port)) for _ in range(2)]
+    for connection in stalled:
+        connection.sendall(half(first=b"x" * 14_990))
+    time.sleep(0.3)
+    assert exchange(limited, half(first=b"x" * 14_000)).startswith(b"HTTP/1.1 429")
+    assert limited.post(sent(15), **ALLOWED) == 201
+    for connection in stalled:
+        connection.close()
+    time.sleep(0.2)
 
 
 def test_the_bytes_of_all_bodies_are_limited(limited):
@@ -479,6 +516,41 @@ def test_the_document_is_sound_and_complete(running):
     validator = jsonschema_rs.validator_for(document["components"]["schemas"]["Submitted"])
     assert validator.is_valid(good)
     assert not validator.is_valid({**good, "round": 2})
+
+
+def test_batches_are_counted_one_at_a_time(tmp_path, monkeypatch):
+    """Each takes several times its length in memory while it is counted."""
+    inside, most = [], []
+
+    def slow(self, body):
+        inside.append(body)
+        most.append(len(inside))
+        time.sleep(0.05)
+        inside.remove(body)
+        raise Problem("malformed", "counted")
+
+    monkeypatch.setattr("deniable.service.intake.Intake.batch", slow)
+    headers = [
+        (b"content-type", ARROW.encode()),
+        (b"authorization", f"Bearer {PARTNER_KEY}".encode()),
+    ]
+
+    async def send(service, number):
+        async def receive():
+            return {"type": "http.request", "body": bytes([number])}
+
+        with pytest.raises(Problem, match="counted"):
+            await service.submit_batch(Request({"type": "http", "headers": headers}, receive))
+
+    async def send_all():
+        service = Service(
+            open_store(str(tmp_path / "s.db"), TOYS), Settings(partner_key=PARTNER_KEY)
+        )
+        await asyncio.gather(*(send(service, number) for number in range(4)))
+        service.close()
+
+    asyncio.run(send_all())
+    assert most == [1, 1, 1, 1]
 
 
 def test_generated_requests_get_documented_answers(tmp_path):

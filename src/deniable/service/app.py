@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -25,7 +26,7 @@ from deniable.service import metrics as prometheus
 from deniable.service.access import Access
 from deniable.service.analysis import Analysis, Wish
 from deniable.service.intake import Intake
-from deniable.service.limits import Gate, Limits, Room
+from deniable.service.limits import HEALTH, Gate, Limits, Room, Visit
 from deniable.service.openapi import openapi
 from deniable.service.pages import page_routes
 from deniable.service.problems import Problem, on_method, on_not_found, on_problem
@@ -66,7 +67,12 @@ class Service:
         self._analysis = Analysis(store)
         self._access = Access(store, settings.key, settings.partner_key)
         self._metrics = prometheus.Metrics()
-        self._room = Room(settings.limits)
+        limits = settings.limits
+        at_once = limits.bytes_at_once
+        self._singles = Room(JSON, limits.single_bytes, at_once, limits.single_seconds)
+        pace = limits.batch_seconds, limits.batch_pace
+        self._batches = Room(ARROW, limits.batch_bytes, at_once, *pace)
+        self._counting = asyncio.Lock()
 
     def routes(self) -> list[Route]:
         return [
@@ -75,7 +81,7 @@ class Service:
             Route("/v1/status", self.status),
             Route("/v1/estimates/{question}", self.estimates),
             Route("/v1/metrics", self.metrics),
-            Route("/v1/health", self.health),
+            Route(HEALTH, self.health),
             Route("/v1/openapi.json", self.document),
         ]
 
@@ -97,17 +103,17 @@ class Service:
     async def _submitted(self, scope: Scope, receive: Receive) -> Response:
         headers = Headers(scope=scope)
         self._access.require_key(headers)
-        with self._room.visit() as visit:
-            body = await visit.body(headers, receive, JSON, self.settings.limits.single_bytes)
+        with Visit(self._singles) as visit:
+            body = await visit.body(headers, receive)
             name, packed = self._intake.single(body)
         return self._answer("deniable_submissions_total", await self._writer.add(name, packed))
 
     async def submit_batch(self, request: Request) -> Response:
         self._access.require_partner(request.headers)
-        with self._room.visit() as visit:
-            most = self.settings.limits.batch_bytes
-            body = await visit.body(request.headers, request.receive, ARROW, most)
-            name, counts = await run_in_threadpool(self._intake.batch, body)
+        with Visit(self._batches) as visit:
+            body = await visit.body(request.headers, request.receive)
+            async with self._counting:  # one at a time: it takes several times its length
+                name, counts = await run_in_threadpool(self._intake.batch, body)
             outcome = await self._writer.add(name, body, counts)
         return self._answer("deniable_batches_total", outcome)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import math
 import time
 from dataclasses import dataclass
 from typing import Any
@@ -12,6 +13,9 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from deniable.service.problems import Problem
 
+#: Whoever watches over the collector gets an answer even if it is full.
+HEALTH = "/v1/health"
+
 
 @dataclass(frozen=True)
 class Limits:
@@ -19,10 +23,12 @@ class Limits:
 
     single_bytes: int = 1 << 20
     batch_bytes: int = 1 << 26
-    #: Of all bodies that are received or counted at once.
+    #: Of all single submissions, and again of all batches, that are received or counted at once.
     bytes_at_once: int = 1 << 28
-    #: Seconds until, at the latest twice that, the next part of a body must have come.
-    patience: float = 30.0
+    #: Seconds until a body must have come; a batch has more of them, at so many bytes a second.
+    single_seconds: float = 10.0
+    batch_seconds: float = 30.0
+    batch_pace: float = 100_000.0
     rate: float = 20_000.0
     at_once: int = 1_000
 
@@ -55,7 +61,8 @@ class Gate:
         rate = self._limits.rate
         self._tokens = min(rate, self._tokens + (now - self._filled) * rate)
         self._filled = now
-        if self._tokens < 1 or self._inside >= self._limits.at_once:
+        full = self._inside >= self._limits.at_once and scope["path"] != HEALTH
+        if self._tokens < 1 or full:
             return Problem("busy", "Send the same again a little later.")
         self._tokens -= 1
         if self._secure and dict(scope["headers"]).get(b"x-forwarded-proto") != b"https":
@@ -64,53 +71,52 @@ class Gate:
 
 
 class Room:
-    """The bodies that are in memory: how many bytes they have, and whether they still grow.
+    """The bodies of one kind: how many bytes are in memory, and when each must have come.
 
-    One timer looks after all bodies: a timer for each would cost as much as reading it.
+    A body has some ``seconds``, and those that its length takes at ``pace`` bytes a second. One
+    timer looks after all: a timer for each would cost as much as reading it.
     """
 
-    def __init__(self, limits: Limits) -> None:
-        self._limits, self._taken = limits, 0
-        self._reading: set[Visit] = set()
+    def __init__(
+        self, media_type: str, most: int, at_once: int, seconds: float, pace: float = math.inf
+    ) -> None:
+        self.media_type, self.most = media_type, most
+        self._free, self._seconds, self._pace = at_once, seconds, pace
+        self._due: dict[asyncio.Task[Any], float] = {}
         self._watched = False
 
-    def visit(self) -> Visit:
-        """A share of the room for one request; use it in a ``with`` statement."""
-        return Visit(self)
-
     def take(self, size: int) -> None:
-        if self._taken + size > self._limits.bytes_at_once:
+        if size > self._free:
             raise Problem("busy", "Send the same again a little later.")
-        self._taken += size
+        self._free -= size
 
     def leave(self, size: int) -> None:
-        self._taken -= size
+        self._free += size
 
-    def begin(self, visit: Visit) -> None:
-        self._reading.add(visit)
+    def begin(self, task: asyncio.Task[Any], length: int) -> None:
+        self._due[task] = time.monotonic() + self._seconds + length / self._pace
         if not self._watched:
-            self._watched = True
             self._watch()
 
-    def end(self, visit: Visit) -> None:
-        self._reading.discard(visit)
+    def end(self, task: asyncio.Task[Any]) -> bool:
+        """Whether the task was still waited for."""
+        return self._due.pop(task, None) is not None
 
     def _watch(self) -> None:
-        """Whoever sent nothing between two looks is late."""
-        for visit in self._reading:
-            visit.hurry()
-        self._watched = bool(self._reading)
+        now = time.monotonic()
+        for task in [task for task, due in self._due.items() if due <= now]:
+            self.end(task)
+            task.cancel()
+        self._watched = bool(self._due)
         if self._watched:
-            asyncio.get_running_loop().call_later(self._limits.patience, self._watch)
+            asyncio.get_running_loop().call_later(self._seconds / 10, self._watch)
 
 
 class Visit:
-    """What one request holds of the room until it is answered."""
+    """What one request holds of a room, until the end of a ``with`` statement."""
 
     def __init__(self, room: Room) -> None:
         self._room, self._size = room, 0
-        self._seen, self._late = -1, False
-        self._task: asyncio.Task[Any] | None = None
 
     def __enter__(self) -> Visit:
         return self
@@ -118,32 +124,27 @@ class Visit:
     def __exit__(self, *_: object) -> None:
         self._room.leave(self._size)
 
-    def hurry(self) -> None:
-        """End the reading of a body that has not grown since the last time."""
-        if self._seen == self._size and self._task is not None:
-            self._late = self._task.cancel()
-        self._seen = self._size
-
-    async def body(self, headers: Headers, receive: Receive, media_type: str, most: int) -> bytes:
+    async def body(self, headers: Headers, receive: Receive) -> bytes:
         """The body, if it has the right type and is not too long; it is never read further."""
+        room, task = self._room, asyncio.current_task()
         found = headers.get("content-type", "").partition(";")[0].strip().lower()
-        if found != media_type:
-            raise Problem("media-type", f"This takes {media_type}.")
+        if found != room.media_type:
+            raise Problem("media-type", f"This takes {room.media_type}.")
         length = headers.get("content-length", "0")
-        if not length.isdecimal() or int(length) > most:
-            raise Problem("too-large", f"At most {most} bytes.")
-        self._task = asyncio.current_task()
-        self._room.begin(self)
+        if not length.isdecimal() or int(length) > room.most:
+            raise Problem("too-large", f"At most {room.most} bytes.")
+        assert task is not None
+        room.begin(task, int(length))
         try:
-            return await self._whole(receive, most)
+            return await self._whole(receive)
         except asyncio.CancelledError:
-            if not self._late or self._task is None or self._task.uncancel():
+            if room.end(task) or task.uncancel():  # not the room's doing, or not only
                 raise
             raise Problem("busy", "The body came too slowly; send the same again.") from None
         finally:
-            self._room.end(self)
+            room.end(task)
 
-    async def _whole(self, receive: Receive, most: int) -> bytes:
+    async def _whole(self, receive: Receive) -> bytes:
         parts: list[bytes] = []
         while True:
             message = await receive()
@@ -152,8 +153,8 @@ class Visit:
             part = message.get("body", b"")
             self._room.take(len(part))
             self._size += len(part)
-            if self._size > most:
-                raise Problem("too-large", f"At most {most} bytes.")
+            if self._size > self._room.most:
+                raise Problem("too-large", f"At most {self._room.most} bytes.")
             parts.append(part)
             if not message.get("more_body", False):
                 return b"".join(parts)
