@@ -21,7 +21,7 @@ from deniable.service.access import new_token
 from deniable.service.app import Service, Settings, create_app
 from deniable.service.limits import Limits
 from deniable.service.problems import Problem
-from deniable.service.run import bind
+from deniable.service.run import bind, check_host
 from deniable.service.store import open_store
 from deniable.service.store.base import hash_token, token_fits
 
@@ -205,10 +205,23 @@ def test_a_blank_key_is_a_slip(tmp_path, blank):
 
 
 def test_plain_requests_are_refused_where_a_proxy_encrypts(limited):
-    for header in ({}, {"x_forwarded_proto": "http"}):
+    for header in ({}, {"x_forwarded_proto": "http"}, {"x_forwarded_proto": "http, https"}):
         answer = limited.ask("GET", "/v1/manifest", **header)
         assert (answer[0], problem_of(answer)) == (403, "insecure")
+    for twice in (("http", "https"), ("https", "http"), ("https", "https")):
+        lines = "".join(f"X-Forwarded-Proto: {value}\r\n" for value in twice)
+        request = f"GET /v1/manifest HTTP/1.1\r\nHost: x\r\n{lines}\r\n"
+        assert limited.raw(request.encode()).startswith(b"HTTP/1.1 403")
     assert limited.ask("GET", "/v1/manifest", x_forwarded_proto="https")[0] == 200
+
+
+def test_only_this_machine_is_listened_to_without_encryption():
+    """Behind a proxy, too: the header that it sends can be sent by anybody who passes it by."""
+    for proxied in (False, True):
+        check_host("127.0.0.1", proxied=proxied, plain=False)
+        check_host("0.0.0.0", proxied=proxied, plain=True)
+        with pytest.raises(InvalidArgument, match="--plain-http"):
+            check_host("0.0.0.0", proxied=proxied, plain=False)
 
 
 # ---- limits
@@ -306,7 +319,6 @@ def test_a_body_that_only_trickles_is_let_go(limited, path, kind, seconds):
             with contextlib.suppress(TimeoutError):
                 answer = connection.recv(1 << 16)
     assert answer.startswith(b"HTTP/1.1 429")
-    assert b"too slowly" in answer
     assert seconds <= time.monotonic() - start < seconds + 5
 
 

@@ -65,9 +65,14 @@ class Gate:
         if self._tokens < 1 or full:
             return Problem("busy", "Send the same again a little later.")
         self._tokens -= 1
-        if self._secure and dict(scope["headers"]).get(b"x-forwarded-proto") != b"https":
+        if self._secure and not _encrypted(scope["headers"]):
             return Problem("insecure", "This collector is only reached through HTTPS.")
         return None
+
+
+def _encrypted(headers: list[tuple[bytes, bytes]]) -> bool:
+    """Whether the proxy said so; if anybody else did, too, the header is there twice."""
+    return [value for name, value in headers if name == b"x-forwarded-proto"] == [b"https"]
 
 
 class Room:

@@ -15,10 +15,13 @@ GRACE = 10
 
 
 def check_host(host: str, *, proxied: bool, plain: bool) -> None:
-    """Refuse to listen to the world without encryption, unless that is wanted."""
-    if not (is_loopback(host) or proxied or plain):
-        allowed = "this machine (127.0.0.1), or with --behind-proxy or --plain-http"
-        raise InvalidArgument("host", host, allowed)
+    """Refuse to listen to the world without encryption, unless that is wanted.
+
+    Behind a proxy, too: whoever reaches the port past it can claim to have come over HTTPS.
+    """
+    if not (is_loopback(host) or plain):
+        where = "where the proxy is" if proxied else "with --behind-proxy if a proxy encrypts"
+        raise InvalidArgument("host", host, f"this machine (127.0.0.1), {where}; or --plain-http")
 
 
 def bind(host: str, port: int) -> socket.socket:
@@ -34,7 +37,10 @@ def bind(host: str, port: int) -> socket.socket:
 
 
 def serve(app: Starlette, listening: socket.socket, **options: Any) -> None:
-    """Serve until a signal ends it; nothing about who asks is logged."""
+    """Serve until a signal ends it; nothing about who asks is logged.
+
+    Uvicorn has no deadline for a connection that asks nothing: that is the proxy's task.
+    """
     import uvicorn
 
     usual = {
