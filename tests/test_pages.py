@@ -5,6 +5,7 @@ import gzip
 import re
 
 import pytest
+from starlette.requests import Request
 
 from deniable.service import vega
 from deniable.service.pages import STATIC, page_routes
@@ -112,7 +113,39 @@ def test_the_chart_library_is_made_once_and_travels_compressed(collector):
     assert b"window.vegaEmbed=" in plain
 
 
-def test_without_the_chart_library_the_collector_says_so(monkeypatch):
+def test_without_the_chart_library_the_collector_says_so_and_does_not_try_again(monkeypatch):
+    """A process for every request would be a way to keep the machine busy."""
     monkeypatch.setattr(vega, "_MAKE", "import nothing_of_this_name")
-    with pytest.raises(Problem, match="vl-convert"):
-        asyncio.run(vega.Bundle().packed())
+    tried, make = [], vega._make
+
+    async def counted():
+        tried.append(1)
+        return await make()
+
+    monkeypatch.setattr(vega, "_make", counted)
+
+    async def ask_twice():
+        bundle = vega.Bundle()
+        for _ in range(2):
+            with pytest.raises(Problem, match="vl-convert"):
+                await bundle.script()
+
+    asyncio.run(ask_twice())
+    assert tried == [1]
+
+
+def test_the_chart_library_is_unpacked_once(monkeypatch):
+    """In the loop of the collector, 8 ms for each request would hold up everybody."""
+    unpacked, unpack = [], gzip.decompress
+    monkeypatch.setattr(
+        vega, "_MAKE", "import gzip, sys; sys.stdout.buffer.write(gzip.compress(b'x'))"
+    )
+    monkeypatch.setattr(vega.gzip, "decompress", lambda data: unpacked.append(1) or unpack(data))
+
+    async def ask_often():
+        route = vega.vega_route({})
+        request = Request({"type": "http", "headers": []})
+        return [(await route.endpoint(request)).body for _ in range(3)]
+
+    assert asyncio.run(ask_often()) == [b"x"] * 3
+    assert unpacked == [1]

@@ -10,6 +10,7 @@ import asyncio
 import gzip
 import hashlib
 import sys
+from dataclasses import dataclass
 
 from starlette.requests import Request
 from starlette.responses import Response
@@ -26,29 +27,40 @@ sys.stdout.buffer.write(gzip.compress(bundle.encode(), 9, mtime=0))
 _DAYS = 7
 
 
+@dataclass(frozen=True)
+class Script:
+    """The script as it travels: to unpack it for each request would hold up everybody."""
+
+    packed: bytes
+    plain: bytes
+    tag: str
+
+
 class Bundle:
-    """The script, compressed; it is made once."""
+    """The script; it is tried once to make it."""
 
     def __init__(self) -> None:
         self._lock = asyncio.Lock()
-        self._packed = b""
+        self._made: Script | Problem | None = None
 
-    async def packed(self) -> bytes:
+    async def script(self) -> Script:
         async with self._lock:
-            if not self._packed:
-                self._packed = await _make()
-        return self._packed
+            if self._made is None:
+                self._made = await _make()
+        if isinstance(self._made, Problem):
+            raise Problem(self._made.kind, self._made.detail)
+        return self._made
 
 
-async def _make() -> bytes:
+async def _make() -> Script | Problem:
     pipe, nowhere = asyncio.subprocess.PIPE, asyncio.subprocess.DEVNULL
     maker = await asyncio.create_subprocess_exec(
         sys.executable, "-c", _MAKE, stdin=nowhere, stdout=pipe, stderr=nowhere
     )
     packed, _ = await maker.communicate()
     if maker.returncode:
-        raise Problem("unavailable", "Charts need vl-convert: pip install 'deniable[serve]'.")
-    return packed
+        return Problem("unavailable", "Charts need vl-convert: pip install 'deniable[serve]'.")
+    return Script(packed, gzip.decompress(packed), f'"{hashlib.sha256(packed).hexdigest()[:32]}"')
 
 
 def vega_route(headers: dict[str, str]) -> Route:
@@ -56,14 +68,13 @@ def vega_route(headers: dict[str, str]) -> Route:
     bundle = Bundle()
 
     async def serve(request: Request) -> Response:
-        packed = await bundle.packed()
-        tag = f'"{hashlib.sha256(packed).hexdigest()[:32]}"'
-        known = {**headers, "ETag": tag, "Vary": "Accept-Encoding"}
+        script = await bundle.script()
+        known = {**headers, "ETag": script.tag, "Vary": "Accept-Encoding"}
         known["Cache-Control"] = f"public, max-age={_DAYS * 24 * 3600}"
-        if request.headers.get("if-none-match") == tag:
+        if request.headers.get("if-none-match") == script.tag:
             return Response(b"", 304, known)
         if "gzip" in request.headers.get("accept-encoding", ""):
-            return Response(packed, 200, {**known, "Content-Encoding": "gzip"})
-        return Response(gzip.decompress(packed), 200, known)
+            return Response(script.packed, 200, {**known, "Content-Encoding": "gzip"})
+        return Response(script.plain, 200, known)
 
     return Route("/vega.js", serve)
