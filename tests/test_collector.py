@@ -4,9 +4,11 @@ import asyncio
 import contextlib
 import hashlib
 import json
+import os
 import re
 import socket
 import sqlite3
+import stat
 import threading
 import time
 
@@ -14,9 +16,10 @@ import numpy as np
 import pytest
 from starlette.requests import Request
 
-from collection_toys import batch, submission, survey
+from collection_toys import batch, packed, submission, survey
 from collectors import ARROW, JSON, PARTNER_KEY, Collector, problem_of, request_bytes
 from deniable.errors import InvalidArgument
+from deniable.service import analysis
 from deniable.service.access import new_token
 from deniable.service.app import Service, Settings, create_app
 from deniable.service.limits import Limits
@@ -133,6 +136,15 @@ def test_estimates_in_every_layout(running):
 def test_odd_wishes_are_refused(running, query):
     answer = running.ask("GET", f"/v1/estimates/ever?{query}", **analyst(running))
     assert (answer[0], problem_of(answer)) == (422, "invalid-choice"), query
+
+
+def test_an_estimate_that_others_forget_at_once_is_answered(tmp_path, monkeypatch):
+    """With many analysts a remembered estimate may be gone before it is returned."""
+    monkeypatch.setattr(analysis, "REMEMBERED", 0)
+    store = open_store(str(tmp_path / "s.db"), TOYS)
+    store.add([packed(TOYS, submission(TOYS, np.random.default_rng(1)))])
+    assert analysis.Analysis(store).estimate(analysis.Wish("ever")).n == 1
+    store.close()
 
 
 # ---- who may
@@ -497,6 +509,22 @@ def test_nothing_about_clients_is_written_down(tmp_path):
         assert MARKER.encode() not in content
         assert b"127.0.0.1" not in content
         assert token.encode() not in content
+
+
+@pytest.mark.skipif(os.name != "posix", reason="modes of files are those of POSIX")
+def test_only_the_owner_reads_the_store_and_its_copies(tmp_path):
+    before = os.umask(0o022)
+    try:
+        path, _ = made(tmp_path)
+        store = open_store(path)
+        store.add([])
+        new_token(store, "bo")
+        store.backup(str(tmp_path / "copy.db"))
+        modes = {name: stat.S_IMODE(file.stat().st_mode) for name, file in _files(tmp_path)}
+        store.close()
+    finally:
+        os.umask(before)
+    assert modes == dict.fromkeys(["store.db", "store.db-wal", "store.db-shm", "copy.db"], 0o600)
 
 
 def _files(folder):

@@ -71,11 +71,12 @@ class Analysis:
         if tally is None or not tally.n:
             return None
         place = (wish, tally.n)
-        if place not in self._known:
-            self._known[place] = _estimate(question, tally, wish, self._population)
+        found = self._known.get(place)
+        if found is None:  # from here on other threads may forget it again
+            self._known[place] = found = _estimate(question, tally, wish, self._population)
             while len(self._known) > REMEMBERED:
                 self._known.popitem(last=False)
-        return self._known[place]
+        return found
 
 
 def _estimate(question: Question, tally: Tally, wish: Wish, population: str) -> Estimate:

@@ -7,9 +7,10 @@ of rows within a page, still show the order of the latest arrivals; a backup doe
 
 from __future__ import annotations
 
+import os
 import sqlite3
 from collections.abc import Iterator
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 
 from deniable.collection.manifest import Collection
@@ -35,7 +36,7 @@ class SQLiteStore(SQLStore):
         file = Path(path).resolve()
         if not file.exists() and collection is None:
             raise InvalidArgument("store", path, "a file that exists")
-        with _clear(file), closing(_plain(file)) as connection:
+        with _clear(file), closing(_plain(file, fresh=True)) as connection:
             if collection is not None:
                 connection.execute("BEGIN IMMEDIATE")
                 if not connection.execute("SELECT 1 FROM sqlite_master").fetchone():
@@ -49,7 +50,11 @@ class SQLiteStore(SQLStore):
         if file.exists():
             raise InvalidArgument("target", target, "a file that does not exist yet")
         try:
-            with self._snapshot() as source, _clear(file), closing(_plain(file)) as copy:
+            with (
+                self._snapshot() as source,
+                _clear(file),
+                closing(_plain(file, fresh=True)) as copy,
+            ):
                 source.backup(copy)
                 copy.execute("PRAGMA journal_mode = DELETE")
                 copy.execute("VACUUM")  # pages in the order of the ids, not of arrival
@@ -106,8 +111,14 @@ class SQLiteStore(SQLStore):
             raise StoreUnavailable(f"{self.path}: the reports are purged, but {detail}")
 
 
-def _plain(path: Path) -> sqlite3.Connection:
-    """A connection that leaves a file as it is: it may belong to another program."""
+def _plain(path: Path, *, fresh: bool = False) -> sqlite3.Connection:
+    """A connection that leaves a file as it is: it may belong to another program.
+
+    A ``fresh`` one is made for its owner only; SQLite gives its other files the same mode.
+    """
+    if fresh:
+        with suppress(OSError):  # it is there already, or SQLite will say why it cannot be
+            os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
     return sqlite3.connect(path, PATIENCE, isolation_level=None, check_same_thread=False)
 
 
