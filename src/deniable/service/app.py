@@ -13,11 +13,10 @@ import msgspec
 from starlette.applications import Starlette
 from starlette.concurrency import run_in_threadpool
 from starlette.datastructures import Headers, QueryParams
-from starlette.middleware import Middleware
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
-from starlette.types import Receive, Scope
+from starlette.types import ASGIApp, Receive, Scope
 
 from deniable.collection.batches import MEDIA_TYPE as ARROW
 from deniable.errors import CorruptData, InvalidArgument, StoreUnavailable
@@ -164,7 +163,7 @@ class Service:
         self.store.close()
 
 
-def create_app(store: Store, settings: Settings | None = None) -> Starlette:
+def create_app(store: Store, settings: Settings | None = None) -> ASGIApp:
     """The application of a store; it closes the store when it ends."""
     chosen = settings or Settings()
     service = Service(store, chosen)
@@ -176,10 +175,6 @@ def create_app(store: Store, settings: Settings | None = None) -> Starlette:
 
     app = Starlette(
         routes=[*service.routes(), *page_routes()],
-        middleware=[
-            Middleware(Gate, chosen.limits, secure=chosen.secure),
-            Middleware(Submissions, service.submit),
-        ],
         exception_handlers={
             Problem: service.on_problem,
             404: on_not_found,
@@ -191,7 +186,7 @@ def create_app(store: Store, settings: Settings | None = None) -> Starlette:
     )
     # A redirect would name http:// behind a proxy: reports would travel without encryption.
     app.router.redirect_slashes = False
-    return app
+    return Gate(Submissions(app, service.submit), chosen.limits, secure=chosen.secure)
 
 
 def _on_unavailable(_: Request | None, error: Exception) -> Response:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import socket
 from typing import Any
 
-from starlette.applications import Starlette
+from starlette.types import ASGIApp
 
 from deniable.collection.transport import is_loopback
 from deniable.errors import InvalidArgument
@@ -36,7 +36,7 @@ def bind(host: str, port: int) -> socket.socket:
     return listening
 
 
-def serve(app: Starlette, listening: socket.socket, **options: Any) -> None:
+def serve(app: ASGIApp, listening: socket.socket, **options: Any) -> None:
     """Serve until a signal ends it; nothing about who asks is logged.
 
     Uvicorn has no deadline for a connection that asks nothing: that is the proxy's task.
