@@ -128,21 +128,27 @@ def check_name(name: Any, place: str = "name") -> str:
 
 
 def check_edges(edges: Any) -> tuple[float, ...]:
-    """Finite numbers that ascend, also when they are written with 12 digits."""
+    """Finite numbers that ascend, also when they are written with 12 digits.
+
+    Answers meet them as doubles, so an integer that no double holds becomes the nearest one.
+    """
     numbers = isinstance(edges, Sequence) and all(type(edge) in (int, float) for edge in edges)
-    if not numbers or not 1 <= len(edges) <= MOST_EDGES or not all(map(math.isfinite, edges)):
+    finite = numbers and all(abs(edge) <= MOST_NUMBER for edge in edges)
+    if not finite or not 1 <= len(edges) <= MOST_EDGES:
         raise InvalidArgument("edges", edges, f"1 to {MOST_EDGES} finite numbers")
     pairs = itertools.pairwise(edges)
     if not all(low < high and f"{low:.12g}" != f"{high:.12g}" for low, high in pairs):
         raise InvalidArgument("edges", edges, "ascending, and different in their first 12 digits")
-    return tuple(edges)
+    return tuple(edge if edge == float(edge) else float(edge) for edge in edges)
 
 
 def check_candidates(candidates: Any) -> tuple[str, ...]:
-    """Different texts, or none."""
+    """Different texts, each on one line without blanks around it, or none."""
     texts = isinstance(candidates, Sequence) and not isinstance(candidates, str)
     if not texts or not all(isinstance(text, str) for text in candidates):
         raise InvalidArgument("candidates", candidates, "a list of texts")
+    if not all(text == text.strip() and len(text.splitlines()) == 1 for text in candidates):
+        raise InvalidArgument("candidates", candidates, "texts of one line, no blanks around them")
     if len(set(candidates)) != len(candidates):
         raise InvalidArgument("candidates", candidates, "a list of different texts")
     return tuple(candidates)
