@@ -53,7 +53,7 @@ epsilon = 1.0
 divide = "sampled"
 questions = [
   {name = "a", ask = "Is <b>this</b> right?", kind = "yes/no"},
-  {name = "b", ask = "<script>hacked=1</script>", kind = "choice", answers = ["<img src=x onerror=hacked=1>", "no"]},
+  {name = "b", ask = "<script>hacked=1</script>", kind = "choice", answers = ["<img src=x onerror=hacked=1>", "no", "a\u2028b"]},
 ]
 """  # noqa: E501
 ROUNDS = """
@@ -138,6 +138,7 @@ def test_answers_by_mouse_are_shown_before_they_are_sent(browser, collector):
     body = browser.one("#body").get_attribute("textContent")
     assert set(body) & {" "} == set()
     assert '"round":1}' in body
+    assert browser.text("#total").endswith("as likely with your answers as with any others.")
     pictures(browser, "check")
     browser.one("#send").click()
     browser.wait(lambda: browser.one("#done").is_displayed())
@@ -178,6 +179,57 @@ def test_going_back_takes_new_coins(browser, collector):
     assert count(collector) == 2
 
 
+def check(browser, sick="#sick-1", medicine="none"):
+    """Answer everything, up to what would be sent."""
+    for css in ("#smoking-0", sick):
+        browser.one(css).click()
+    for name, text in (("sleep", "8"), ("team", "Sales"), ("medicine", medicine)):
+        browser.one(f"#{name}").send_keys(text)
+    browser.one("#form button").click()
+    browser.wait(lambda: browser.one("#check").is_displayed())
+
+
+def test_texts_are_not_changed(browser, collector):
+    open_questionnaire(browser, collector.url)
+    check(browser, medicine=" none ")
+    answer = browser.all("#reports .pair > div:first-child dd")[-1]
+    assert answer.get_attribute("textContent") == " none "
+
+
+def test_after_a_lost_answer_only_the_same_can_be_sent(browser, tmp_path):
+    """Otherwise one person would be counted twice, and spend twice."""
+    lose = """window.real = window.fetch;
+        window.fetch = async (...request) => {
+          await real(...request);
+          return new Response(null, { status: arguments[0], headers: { 'retry-after': '3600' } });
+        };"""
+    with collecting(tmp_path, SURVEY) as collector:
+        open_questionnaire(browser, collector.url)
+        check(browser)
+        body = browser.one("#body").get_attribute("textContent")
+        browser.driver.execute_script(lose, 503)
+        browser.one("#send").click()
+        browser.wait(lambda: browser.text("#trouble"))
+        assert count(collector) == 1
+        back = browser.one("#back")
+        assert not back.is_displayed()
+        assert not back.is_enabled()
+        # A refusal that comes later says nothing about what was sent before.
+        browser.driver.execute_script("window.fetch = real;" + lose, 401)
+        browser.one("#send").click()
+        browser.wait(lambda: browser.one("#send").is_enabled() and browser.text("#trouble"))
+        assert not back.is_displayed()
+        assert browser.text("#send") == "Send the same again"
+        assert browser.one("#body").get_attribute("textContent") == body
+        browser.driver.execute_script("window.fetch = real")
+        browser.one("#send").click()
+        browser.wait(lambda: browser.one("#done").is_displayed())
+        assert "had been counted before" in browser.text("#thanks")
+        assert count(collector) == 1
+        browser.complaints()  # about 401
+        browser.hosts()
+
+
 def test_the_chances_that_are_shown_are_those_of_the_channel(browser, collector):
     """What the page computes from thresholds is the channel that Python computes."""
     script = """const [spec, done] = arguments;
@@ -210,6 +262,7 @@ def test_the_dashboard_follows_the_reports(browser, collector, folder):
     browser.wait(lambda: reported(browser) == ["2"] * 5)
     assert "token" not in browser.driver.current_url
     browser.wait(lambda: len(browser.all(".chart svg")) == 5)
+    assert labels(browser, "smoking") == ["never", "sometimes", "daily"]
     before = bars(browser)
     send_many(collector, 3000)
     browser.wait(lambda: reported(browser) == ["3,002"] * 5)
@@ -255,6 +308,17 @@ def test_another_decoder_shows_other_numbers_and_files_have_them(browser, collec
     quiet(browser, collector)
 
 
+def test_analysts_look_for_texts_as_they_are_written(browser, collector):
+    wanted = browser.one("#wanted-medicine")
+    wanted.send_keys("\n padded \n")
+    browser.keys("\t")
+    asked = """return performance.getEntriesByType('resource').map(({ name }) => name)
+        .filter((name) => name.includes('candidate=none&candidate=+padded+'))"""
+    browser.wait(lambda: browser.driver.execute_script(asked))
+    browser.wait(lambda: "padded" in browser.text("#card-medicine .chart"))
+    quiet(browser, collector)
+
+
 def test_rounds_are_answered_by_a_device_that_remembers(browser, tmp_path):
     with collecting(tmp_path, ROUNDS) as collector:
         for number in (1, 2):
@@ -263,6 +327,8 @@ def test_rounds_are_answered_by_a_device_that_remembers(browser, tmp_path):
             browser.one("#mood-1").click()
             browser.one("#form button").click()
             browser.wait(lambda: browser.one("#check").is_displayed())
+            assert "any others" not in browser.text("#total")
+            assert "Whether and when an answer changed is not hidden." in browser.text("#total")
             browser.one("#send").click()
             browser.wait(lambda: browser.one("#done").is_displayed())
         open_questionnaire(browser, collector.url, "?round=4")
@@ -290,6 +356,9 @@ def test_only_the_drawn_question_is_asked_and_the_key_is_needed(browser, other):
         browser.one("#send").click()
         browser.wait(lambda heading=heading: heading in browser.text("main"))
         assert "sesame" not in browser.driver.current_url
+        refused = heading == "needs a key"  # for certain: nothing was counted
+        assert browser.all("#back:enabled") == browser.all("#back")
+        assert len([back for back in browser.all("#back") if back.is_displayed()]) == refused
     assert count(other) == 1
 
 
@@ -329,6 +398,13 @@ def hover(browser, css):
 
 def bars(browser):
     return [node.get_attribute("d") for node in browser.all(".chart .mark-rect path")]
+
+
+def labels(browser, name):
+    """The answers beside the bars, from the top."""
+    texts = browser.all(f"#card-{name} .role-axis-label text")
+    answers = [text for text in texts if not text.text.endswith("%")]
+    return [text.text for text in sorted(answers, key=lambda text: text.location["y"])]
 
 
 def count(collector):

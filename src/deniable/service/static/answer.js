@@ -66,6 +66,19 @@ function readAll(fields) {
   return wrong < 0 && answers;
 }
 
+/** Whether something was sent that may be counted although no answer said so; then only the same may follow. */
+let doubtful = false;
+
+async function watched(url, request) {
+  if (request.method !== 'POST') return fetch(url, request);
+  const before = doubtful;
+  doubtful = true;
+  const response = await fetch(url, request);
+  const refused = response.status >= 400 && response.status < 500 && response.status !== 429;
+  if (refused) doubtful = before;
+  return response;
+}
+
 async function questionnaire(client, round) {
   let sheet = client.begin(round);
   const { questions } = sheet;
@@ -95,7 +108,9 @@ async function questionnaire(client, round) {
       step('done');
     } catch (error) {
       byId('sending').textContent = '';
-      byId('send').disabled = byId('back').disabled = false;
+      byId('send').disabled = false;
+      byId('back').disabled = byId('back').hidden = byId('again').hidden = doubtful;
+      if (doubtful) byId('send').textContent = 'Send the same again';
       fail(error);
     }
   }
@@ -113,7 +128,7 @@ async function questionnaire(client, round) {
 
 async function start() {
   if (!isSecureContext) throw Error('your browser randomises only on pages that came over HTTPS.');
-  const client = await Client.load('/v1/manifest', { key: secret('key') });
+  const client = await Client.load('/v1/manifest', { key: secret('key'), fetch: watched });
   const { title, about } = client.manifest;
   document.title = byId('title').textContent = title;
   show(byId('about'), about);

@@ -78,7 +78,7 @@ export class Card {
 
   #path(format) {
     const query = new URLSearchParams({ format, round: this.round.value || 1, method: this.method.value });
-    const wanted = this.wanted.value.split('\n').map((text) => text.trim()).filter(Boolean);
+    const wanted = this.wanted.value.split('\n').filter(Boolean);
     for (const text of new Set(wanted)) query.append('candidate', text);
     return `/v1/estimates/${this.name}?${query}`;
   }

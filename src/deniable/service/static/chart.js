@@ -48,14 +48,14 @@ function specOf(rows, width, words) {
   const labels = { labelColor: colours.ink, titleColor: colours.soft, gridColor: colours.faint };
   return {
     description: words,
-    data: { values: rows },
+    data: { values: rows.map((row, place) => ({ ...row, place })) },
     width,
     height: STEP * rows.length,
     autosize: { type: 'fit-x', contains: 'padding' },
     encoding: {
       y: {
         field: 'value', type: 'nominal', title: null,
-        sort: rows.map((row) => row.value), axis: { labelLimit: width * 0.4, labelFontSize: 12 },
+        sort: { field: 'place', op: 'min' }, axis: { labelLimit: width * 0.4, labelFontSize: 12 },
       },
       tooltip: [
         { field: 'value', title: 'answer' },

@@ -68,7 +68,7 @@ function text(question) {
   const input = el('input', { type: 'text', list: choices.id, spellcheck: 'false', autocapitalize: 'none' });
   const hint = question.candidates.length
     ? 'Any text; please take a suggestion if one fits.' : 'Any text.';
-  const read = () => input.value.trim() || undefined;
+  const read = () => (input.value.trim() ? input.value : undefined);
   return labelled(question, input, 'Please write something.', read, hint, choices);
 }
 

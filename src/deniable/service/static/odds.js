@@ -53,7 +53,9 @@ export function odds({ mechanism: spec }, hex) {
 }
 
 /** The promise about all that one person sends. */
-export function total({ epsilon, rounds }) {
+export function total({ epsilon, rounds, changes }) {
   const what = rounds > 1 ? 'All that you send in all rounds together' : 'All of it together';
-  return `${what} is ${bound(epsilon)} as likely with your answers as with any others.`;
+  const others = changes ? 'others that stay the same and change when yours do' : 'any others';
+  const shows = changes ? ' Whether and when an answer changed is not hidden.' : '';
+  return `${what} is ${bound(epsilon)} as likely with your answers as with ${others}.${shows}`;
 }
