@@ -7,6 +7,8 @@ export class DeniableError extends Error {
    * after `urn:deniable:` of its problem, such as "id-used".
    */
   type: string;
+  /** From `client.answer`: `await error.sheet.send()` sends the same again, which is counted once. */
+  sheet?: Sheet;
 }
 
 export type Answer = string | number | boolean;
@@ -91,7 +93,7 @@ export interface Client {
   readonly manifest: Manifest;
   readonly digest: string;
   begin(round?: number): Sheet;
-  /** `begin`, `prepare` and `send`. */
+  /** `begin`, `prepare` and `send`. After an error never answer again: send its `sheet` again. */
   answer(answers: Answers, round?: number): Promise<{ counted: boolean }>;
 }
 

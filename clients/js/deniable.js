@@ -1,5 +1,4 @@
-// An answer goes in, only its randomised report comes out, in integers throughout: every byte as
-// docs/formats.md, docs/memo.md and docs/wire-format.md say.
+// An answer goes in, only its report comes out: see docs/formats.md, memo.md and wire-format.md.
 
 export class DeniableError extends Error {
   name = 'DeniableError';
@@ -18,7 +17,7 @@ const refuse = (type, message) => {
 
 const W = 1n << 64n;
 
-/** Without bytes it only counts words. */
+/** Without bytes: zeros. */
 class Coins {
   used = 0;
 
@@ -29,28 +28,22 @@ class Coins {
   word() {
     const at = 8 * this.used++;
     if (!this.view) return 0n;
-    if (at + 8 > this.view.byteLength) refuse('coins', 'too few coins');
+    if (at + 8 > this.view.byteLength) refuse('coins', 'too few');
     return this.view.getBigUint64(at, true);
   }
 
-  below(threshold) {
-    return this.word() < threshold;
-  }
-
-  choice(size) {
-    return Number((this.word() * BigInt(size)) >> 64n);
-  }
+  below = (threshold) => this.word() < threshold;
+  choice = (size) => Number((this.word() * BigInt(size)) >> 64n);
 }
 
 function drawn(bytes, draw) {
   const coins = new Coins(bytes);
   const result = draw(coins);
-  return 8 * coins.used === bytes.length ? result : refuse('coins', 'too many coins');
+  return 8 * coins.used === bytes.length ? result : refuse('coins', 'too many');
 }
 
 export function secureBytes(count) {
   const bytes = new Uint8Array(count);
-  // One call fills at most 65536 bytes.
   for (let at = 0; at < count; at += 65536) crypto.getRandomValues(bytes.subarray(at, at + 65536));
   return bytes;
 }
@@ -71,7 +64,6 @@ function pack(size, values) {
   return bytes;
 }
 
-/** SplitMix64. */
 function mix(x) {
   x = BigInt.asUintN(64, x + 0x9e3779b97f4a7c15n);
   x = BigInt.asUintN(64, (x ^ (x >> 30n)) * 0xbf58476d1ce4e5b9n);
@@ -115,9 +107,9 @@ function cells({ k, seed, hashes, width, permuted, codes }, value, cohort) {
   return hashes ? range(hashes).map(cell) : cell(0);
 }
 
-function keepOrDraw(value, size, keep, coins) {
+function keepOrDraw(kept, size, keep, coins) {
   const other = coins.choice(size);
-  return coins.below(keep) ? value : other;
+  return coins.below(keep) ? kept : other;
 }
 
 function unary(size, ones, one, zero, coins) {
@@ -156,7 +148,6 @@ function laplace({ decay: a, steps, reach }) {
     if (Math.abs(2 * y - steps) < 2) return 0n;
     return y > 0 ? exact(y) : (exact(steps - y) * W ** power) / a ** power;
   });
-  // The middle takes what is left: one weight, or two in the ratio 1 / a.
   const left = weights.reduce((rest, weight) => rest - weight, W);
   const far = steps % 2 ? (left * a + W + a - 1n) / (W + a) : 0n;
   weights[reach + ((steps + 1) >> 1)] = far;
@@ -164,8 +155,7 @@ function laplace({ decay: a, steps, reach }) {
   return weights;
 }
 
-// ---- mechanisms: `begin` before there is an answer, `memoise` for the key of a value, `instant`
-// for the report. A device that remembers repeats only the last.
+// ---- mechanisms
 
 const INDEX = {
   instant: ({ k, keep }, begun, kept, coins) => little(keepOrDraw(kept, k, keep, coins), k),
@@ -233,7 +223,6 @@ const HADAMARD = {
     const row = (place % (block - 1)) + 1;
     const i = coins.choice(block);
     const anywhere = coins.choice(blocks) * block + i;
-    // Flipping the lowest bit of the row puts the parity right.
     const right = i ^ (parity(i & row) * (row & -row));
     const own = Math.floor(place / (block - 1)) * block + right;
     return little(coins.below(keep) ? own : anywhere, blocks * block);
@@ -299,56 +288,73 @@ const MECHANISMS = new Map(Object.entries({
 // ---- manifests: not trusted
 
 const isInt = (x, low, high) => Number.isInteger(x) && low <= x && x <= high;
-const isText = (x) => typeof x === 'string' && !/\p{Cs}/u.test(x); // no lone surrogates
+const isText = (x) => typeof x === 'string' && !/\p{Cs}/u.test(x);
 const isLabel = (x) => isText(x) || typeof x === 'boolean' || Number.isSafeInteger(x);
-const isListOf = (test) => (x) => Array.isArray(x) && x.every(test);
+const isList = (x, test) => Array.isArray(x) && x.every(test);
 const isThreshold = (x) => isText(x) && /^[1-9]\d{0,19}$/.test(x) && BigInt(x) < W;
-const isEpsilon = (x) => Number.isFinite(x) && x > 0;
+const isEpsilon = (x) => 2 ** -20 <= x && x <= 32 && Number.isFinite(x);
+const differ = (list, by) => new Set(list.map(by)).size === list.length;
 const allOf = (names, test) => Object.fromEntries(names.map((name) => [name, test]));
 
-/** Refuses missing and unknown keys, and values that break a rule. */
+const bad = (where, what) => refuse('bad-manifest', `${where}: "${what}" is not understood`);
+
 function check(where, object, rules) {
-  const found = object instanceof Object ? Object.keys(object) : [];
-  const wrong = [...Object.keys(rules), ...found].find(
-    (name) => !found.includes(name) || !rules[name]?.(object[name], object));
-  if (wrong !== undefined) refuse('bad-manifest', `${where}: "${wrong}" is not understood`);
+  for (const name of Object.keys({ ...rules, ...object })) {
+    const both = [rules, object].every((one) => Object.hasOwn(Object(one), name));
+    if (!both || !rules[name](object[name], object, name)) bad(where, name);
+  }
+}
+
+const spell = (x, yes, no) => (x === true ? yes : x === false ? no : x);
+const read = (label) => String(spell(label, 'True', 'False'));
+
+const isLabels = (x) => isList(x, isLabel) && differ(x, read)
+  && differ(x, (label) => spell(label, 1, 0));
+
+function limits(k, { epsilon, design: { cohorts, steps } }) {
+  const rows = rowsFor(k);
+  return {
+    theta: [512, 1024], omega: [1, k - 1], w: [1, k], g: [2, 65536], modulus: [k, 2 ** 31 - 1],
+    block: [2, 2 ** 31], b: [rows, 64 * rows], seed: [cohorts ? 0 : -1, 2 ** 32 - 1],
+    steps: [1, 16], reach: [0, Math.min((255 - steps) / 2, (80 * steps) / epsilon - steps)],
+    cohorts: [1, 65536], width: [2, 65536], hashes: [1, 16], permuted: [0, 1],
+  };
 }
 
 /** The integers of a spec; k is 0 for texts. */
 function parameters(where, spec) {
   const name = spec?.mechanism;
-  const family = MECHANISMS.get(name)
-    ?? refuse('bad-manifest', `${where}: mechanism "${name}" is not understood`);
-  const [design, thresholds] = family.slice(0, 2).map((names) => names.match(/\w+/g) ?? []);
+  const family = MECHANISMS.get(name) ?? bad(where, `mechanism ${name}`);
+  const [design, thresholds] = family.map((names) => String(names).match(/\w+/g) ?? []);
   const { text, labels, size, other } = Object(spec.domain);
   const k = text === true ? 0 : labels?.length ?? size;
   check(where, spec, {
     deniable: (x) => x === 1,
     ...allOf(name[0] === 'l' ? ['epsilon_inf', 'epsilon_1'] : ['epsilon'], isEpsilon),
     mechanism: () => name !== 'brr' || k === 2,
-    domain: () => (k === 0 ? design.includes('cohorts') : isInt(k, 2, 2 ** 31 - 2))
-      && (!labels || isListOf(isLabel)(labels)) && (other === undefined || labels?.includes(other)),
+    domain: (x) => (k === 0 ? design.includes('cohorts') : isInt(k, 2, 2 ** 31 - 2))
+      && /^(labels(,other)?|size|text)$/.test(Object.keys(x).sort())
+      && (!labels || isLabels(labels)) && (other === undefined || labels.includes(other)),
     ...allOf(['design', 'thresholds'], Boolean),
   });
-  check(where, spec.design, allOf(design, (x) => isInt(x, -1, 2 ** 32)));
+  const range = limits(k, spec);
+  check(where, spec.design, allOf(design, (x, all, name) =>
+    isInt(x, ...range[name]) && (name[0] !== 'b' || !(x & (x - 1)))));
   check(where, spec.thresholds, allOf(thresholds, isThreshold));
   const p = { ...spec.design, k };
-  for (const threshold of thresholds) p[threshold] = BigInt(spec.thresholds[threshold]);
+  for (const name of thresholds) p[name] = BigInt(spec.thresholds[name]);
   return p;
 }
 
-const spell = (x, yes, no) => (x === true ? yes : x === false ? no : x);
-const labelCode = (label) => textCode(String(spell(label, 'True', 'False')));
-
-/** Zeros instead of coins tell how many words each step takes, for every value. */
+/** As many for every value. */
 function wordsOf(p, { begin, memoise, instant }, key) {
-  const zeros = new Coins();
-  const begun = begin(p, zeros);
-  const first = zeros.used;
-  const kept = memoise(p, begun, key, zeros);
-  const second = zeros.used;
-  instant(p, begun, kept, zeros);
-  return { coinWords: zeros.used, words: [first, second - first, zeros.used - second] };
+  const coins = new Coins();
+  const begun = begin(p, coins);
+  const first = coins.used;
+  const kept = memoise(p, begun, key, coins);
+  const second = coins.used;
+  instant(p, begun, kept, coins);
+  return { coinWords: coins.used, words: [first, second - first, coins.used - second] };
 }
 
 const same = (p, begun, value) => value;
@@ -356,40 +362,45 @@ const same = (p, begun, value) => value;
 export async function mechanism(spec, where = 'spec') {
   const p = parameters(where, spec);
   const { labels } = spec.domain;
-  if (labels && p.cohorts) p.codes = await Promise.all(labels.map(labelCode));
+  const codes = (p.cohorts && labels)?.map((label) => textCode(read(label)));
+  if (codes) p.codes = await Promise.all(codes);
   const [, thresholds, own] = MECHANISMS.get(spec.mechanism);
   const steps = { begin: () => 0, key: same, memoise: same, ...own };
-  const plain = p.k ? Number : BigInt; // in a memo all keys are alike
-  const isValue = (x) => (p.k ? isInt(x, 0, p.k - 1) : typeof x === 'bigint');
+  const plain = p.k ? Number : BigInt;
   const key = (begun, value) =>
-    isValue(value) ? steps.key(p, begun, value) : refuse('bad-answer', 'not the index of a value');
+    (p.k ? isInt(value, 0, p.k - 1) : typeof value === 'bigint')
+      ? steps.key(p, begun, value) : refuse('bad-answer', 'no index');
   const report = (value, coins) => {
     const begun = steps.begin(p, coins);
     return steps.instant(p, begun, steps.memoise(p, begun, key(begun, value), coins), coins);
   };
+  const only = (bytes, step, ...more) => drawn(bytes, (coins) => steps[step](p, ...more, coins));
   return {
     ...wordsOf(p, steps, plain(0)),
     twoSteps: /permanent/.test(thresholds) || spec.mechanism === 'dbitflippm',
     report: (value, bytes) => drawn(bytes, (coins) => report(value, coins)),
-    begin: (bytes) => drawn(bytes, (coins) => steps.begin(p, coins)),
+    begin: (bytes) => only(bytes, 'begin'),
     key: (begun, value) => BigInt(key(begun, value)),
-    memoise: (begun, key, bytes) =>
-      drawn(bytes, (coins) => steps.memoise(p, begun, plain(key), coins)),
-    instant: (begun, kept, bytes) => drawn(bytes, (coins) => steps.instant(p, begun, kept, coins)),
+    memoise: (begun, key, bytes) => only(bytes, 'memoise', begun, plain(key)),
+    instant: (begun, kept, bytes) => only(bytes, 'instant', begun, kept),
   };
 }
 
 export const report = async (spec, value, bytes) => (await mechanism(spec)).report(value, bytes);
 
+const binNames = (edges) =>
+  `below ${edges.map((x) => [0, 0].fill(Number(x.toPrecision(12)))).join(' to ')} or more`;
+
 const KINDS = {
   choice: { mechanism: ({ domain }) => domain.labels },
   'yes/no': { mechanism: ({ domain }) => String(domain.labels) === 'yes,no' },
   number: {
-    edges: (x) => isListOf((edge, i) => Number.isFinite(edge) && !(edge <= x[i - 1]))(x),
+    edges: (x) => isList(x, (edge, i) => Number.isFinite(edge) && !(edge <= x[i - 1])),
     mechanism: ({ domain }, { edges }) =>
-      isInt(edges.length, 1, 1000) && domain.labels?.length === edges.length + 1,
+      isInt(edges.length, 1, 1000) && domain.labels?.length === edges.length + 1
+      && String(domain.labels).replace(/-?\d[^, ]*/g, Number) === binNames(edges),
   },
-  text: { candidates: isListOf(isText), mechanism: ({ domain }) => domain.text },
+  text: { candidates: (x) => isList(x, isText), mechanism: ({ domain }) => domain.text },
 };
 
 async function checkQuestion(question) {
@@ -397,7 +408,7 @@ async function checkQuestion(question) {
   const made = await mechanism(question?.mechanism, where);
   check(where, question, {
     kind: (x) => isText(x) && Object.hasOwn(KINDS, x),
-    name: (x) => /^[a-z][a-z0-9_]{0,31}$/.test(x),
+    name: (x) => isText(x) && /^[a-z][a-z0-9_]{0,31}$/.test(x),
     ask: isText,
     ...KINDS[question.kind],
   });
@@ -405,12 +416,8 @@ async function checkQuestion(question) {
 }
 
 async function understood(bytes) {
-  let manifest;
-  try {
-    manifest = JSON.parse(new TextDecoder('utf-8', { fatal: true }).decode(bytes));
-  } catch {
-    refuse('bad-manifest', 'not JSON');
-  }
+  const strict = { fatal: true, ignoreBOM: true };
+  const manifest = JSON.parse(new TextDecoder('utf-8', strict).decode(bytes));
   check('manifest', manifest, {
     deniable: (x) => x === 1,
     ...allOf(['title', 'about'], isText),
@@ -418,14 +425,14 @@ async function understood(bytes) {
     rounds: (x) => isInt(x, 1, 65535),
     changes: (x, { rounds }) => isInt(x, 0, rounds - 1),
     divide: (x, { rounds }) => x === 'split' || (x === 'sampled' && rounds === 1),
-    questions: (x) => isListOf(Boolean)(x) && isInt(x.length, 1, 256)
-      && new Set(x.map((question) => question.name)).size === x.length,
+    questions: (x) => isList(x, Boolean) && isInt(x.length, 1, 256)
+      && differ(x, (question) => question.name),
   });
-  const pairs = await Promise.all(manifest.questions.map(checkQuestion));
-  return { manifest, mechanisms: Object.fromEntries(pairs) };
+  const mechanisms = await Promise.all(manifest.questions.map(checkQuestion));
+  return { manifest, mechanisms: Object.fromEntries(mechanisms) };
 }
 
-/** No message repeats an answer: messages end up in logs. */
+/** No message repeats an answer. */
 async function encode({ name, kind, edges, mechanism: { domain } }, answers) {
   const must = (be) => refuse('bad-answer', `the answer to "${name}" must be ${be}`);
   const answer = Object.hasOwn(answers, name) ? answers[name] : must('given');
@@ -457,14 +464,14 @@ async function recalled(secret, label, number, words) {
 
 const turns = {};
 
-/** One after the other: in all tabs where there are locks, else on this page. */
+/** In all tabs, or at least on this page. */
 function alone(name, work) {
   const { locks } = globalThis.navigator ?? {};
   if (locks) return locks.request(name, work);
   return (turns[name] = Promise.resolve(turns[name]).then(work, work));
 }
 
-/** Puts the key on record, then makes what makes the report. */
+/** Puts the key on record. */
 async function remember({ memo, random, manifest }, place, m, value) {
   const storage = memo ?? globalThis.localStorage;
   const most = manifest.changes + 1;
@@ -483,7 +490,7 @@ async function remember({ memo, random, manifest }, place, m, value) {
     if ((await storage.getItem(place)) !== text) throw Error('it was not kept');
   }
   return async (bytes) => {
-    // Where the budget is spent, a key in use stands in; its word is always drawn.
+    // Its word is always drawn.
     const other = used[new Coins(bytes).choice(used.length)];
     const chosen = fits ? key : other;
     const kept = m.memoise(begun, chosen, await recalled(secret, 'keep', chosen, m.words[1]));
@@ -509,10 +516,10 @@ async function fill(collection, questions, values, round) {
   const { manifest, mechanisms, digest, random } = collection;
   const makers = await Promise.all(
     questions.map(({ name }, i) => makerOf(collection, name, values[i])));
-  // All keys are on record. Now the coins: as many whatever the answers are.
+  // All keys are on record. Now the coins.
   const words = manifest.divide === 'sampled'
     ? Math.max(...Object.values(mechanisms).map((m) => m.coinWords))
-    : makers.reduce((sum, maker) => sum + maker.words, 0);
+    : makers.reduce((sum, { words }) => sum + words, 0);
   const coins = random(8 * words);
   let at = 0;
   const rows = [];
@@ -535,7 +542,7 @@ function sheetOf(collection, round) {
 
   async function prepare(answers) {
     const values = await Promise.all(questions.map((question) => encode(question, answers)));
-    // The same coins for two answers would tell them apart.
+    // The same coins would tell two answers apart.
     if ((first ??= String(values)) !== String(values)) refuse('prepared', 'begin a new sheet');
     made ??= fill(collection, questions, values, round);
     made.catch(() => (made = first = undefined));
@@ -543,11 +550,11 @@ function sheetOf(collection, round) {
   }
 
   const send = async () =>
-    post(collection, (await (made ?? refuse('prepared', 'prepare the answers first'))).body);
+    post(collection, (await (made ?? refuse('prepared', 'prepare it first'))).body);
   return { questions, prepare, send };
 }
 
-// ---- the network: no cookies, no referrer
+// ---- the network
 
 const PRIVATE = { credentials: 'omit', referrerPolicy: 'no-referrer' };
 
@@ -582,14 +589,17 @@ async function load(source, options = {}) {
   const bytes = new Uint8Array(url ? await response.arrayBuffer() : source.bytes ?? source);
   const digest = hex(await sha256(bytes));
   if (digest !== (options.digest ?? digest)) refuse('other-collection', `the digest is ${digest}`);
+  const known = await understood(bytes).catch(({ message }) => refuse('bad-manifest', message));
   const to = url && new URL('submissions', url);
   const usual = { to, random: secureBytes, tries: 6, pause: 500 };
-  const collection = { ...usual, ...options, fetch, ...(await understood(bytes)), digest };
+  const collection = { ...usual, ...options, fetch, ...known, digest };
   const begin = (round = 1) => sheetOf(collection, round);
   const answer = async (answers, round) => {
     const sheet = begin(round);
     await sheet.prepare(answers);
-    return sheet.send();
+    return sheet.send().catch((error) => {
+      throw Object.assign(error, { sheet });
+    });
   };
   return { manifest: collection.manifest, digest, begin, answer };
 }

@@ -87,11 +87,80 @@ const badManifests = {
   'a choice without labels': [(m, q) => { q.mechanism.domain = { size: 3 }; }, /"mechanism"/],
 };
 
+/** The labels of a domain, changed. */
+const labelled = (labels, more = {}) => (m, q) => { q.mechanism.domain = { labels, ...more }; };
+/** A number with these edges and labels. */
+const binned = (edges, labels) => (m, q) => {
+  Object.assign(q, { kind: 'number', edges });
+  q.mechanism.domain = { labels };
+};
+
+Object.assign(badManifests, {
+  'a key that all objects have': [(m) => { m.toString = 1; }, /toString/],
+  'the constructor': [(m, q) => { q.mechanism.design.constructor = 1; }, /constructor/],
+  'equal labels': [labelled(['a', 'a', 'b']), /domain/],
+  'labels that read alike': [labelled(['7', 7]), /domain/],
+  'labels that are one in Python': [labelled([1, true]), /domain/],
+  'a domain of two sorts': [labelled(['a', 'b'], { size: 2 }), /domain/],
+  'bins of other edges': [binned([5], ['below 6', '6 or more']), /"mechanism"/],
+  'bins with other words': [binned([5], ['low', 'high']), /"mechanism"/],
+  'bins the wrong way': [binned([5], ['5 or more', 'below 5']), /"mechanism"/],
+  'bins in one label': [binned([5, 6], ['below 5,5 to 6', '6 or more']), /"mechanism"/],
+  'a name in a list': [(m, q) => { q.name = ['way']; }, /"name"/],
+  'too small an epsilon': [(m) => { m.epsilon = 1e-7; }, /epsilon/],
+});
+
 for (const [name, [change, message]] of Object.entries(badManifests)) {
   test(`refused: ${name}`, async () => {
     await assert.rejects(Client.load(manifestOf(change)), refused('bad-manifest', message));
   });
 }
+
+const k = 3; // manifestOf
+const outside = {
+  the: { theta: [511, 1025] }, ss: { omega: [0, k, k + 1] },
+  olh: { g: [1, 65537], modulus: [0, k - 1, 2 ** 31] },
+  hr: { block: [0, 1, 6, 2 ** 32], seed: [-2, 2 ** 32] }, shist: { b: [2, 6, 512], seed: [-2] },
+  she: { steps: [0, 17], reach: [-1, 128] },
+  cms: { cohorts: [0, 65537], width: [1, 65537], seed: [-1, 2 ** 32] },
+  orappor: { hashes: [0, 17], permuted: [-1, 2] }, dbitflip: { w: [0, k + 1] },
+};
+
+for (const [name, design] of Object.entries(outside)) {
+  test(`every integer of the design of ${name} has its range`, async () => {
+    const few = name === 'ss' ? { omega: k - 1 } : name === 'dbitflip' ? { w: k } : {};
+    const having = (more) => (m, q) => void Object.assign(q.mechanism.design, few, more);
+    await Client.load(manifestOf(having({}), name));
+    for (const [integer, values] of Object.entries(design)) {
+      for (const value of [...values, 2.5, String(values[0]), null]) {
+        const manifest = manifestOf(having({ [integer]: value }), name);
+        await assert.rejects(Client.load(manifest), refused('bad-manifest', RegExp(integer)));
+      }
+    }
+  });
+}
+
+test('bins are named as in Python', async () => {
+  const python = {
+    'below 1e-05,1e-05 to 0.0001,0.0001 to 0.333333333333,0.333333333333 or more': [1e-5, 1e-4, 1 / 3],
+    'below -1.5e+300,-1.5e+300 to 999999999999,999999999999 to 1e+12,1e+12 or more':
+      [-1.5e300, 999999999999, 1e12],
+    'below 9.00719925474e+15,9.00719925474e+15 or more': [2 ** 53],
+  };
+  for (const [labels, edges] of Object.entries(python)) {
+    await Client.load(manifestOf(binned(edges, labels.split(','))));
+  }
+});
+
+test('whatever is wrong with a manifest is a bad manifest', async () => {
+  const text = new TextDecoder().decode(manifestOf());
+  const texts = [text.replace('{', '{"__proto__":1,'), `\ufeff${text}`, '[]', '"text"', 'null',
+    text.replace(/"domain":{[^}]*}/, '"domain":{"size":2147483646}')];
+  for (const other of texts) {
+    const bytes = new TextEncoder().encode(other);
+    await assert.rejects(Client.load(bytes), refused('bad-manifest'));
+  }
+});
 
 test('bytes that are no JSON are refused', async () => {
   for (const bytes of [[], [0x7b], [0xff], [0x22, 0xff, 0x22], [0x35], [0x6e, 0x75, 0x6c, 0x6c]]) {
@@ -147,7 +216,8 @@ test('answers become the index of their value', async () => {
   const edges = [-0.5, 5, 7.25];
   const numbers = [[-1e300, 0], [-0.5, 1], [0, 1], [4.99, 1], [5, 2], [7, 2], [7.25, 3], [8, 3]];
   for (const [answer, index] of numbers) {
-    assert.equal(await indexOf(answer, 'number', ['a', 'b', 'c', 'd'], { edges }), index);
+    const labels = ['below -0.5', '-0.5 to 5', '5 to 7.25', '7.25 or more'];
+    assert.equal(await indexOf(answer, 'number', labels, { edges }), index);
   }
   for (const [answer, index] of [[true, 0], ['yes', 0], [false, 1], ['no', 1]]) {
     assert.equal(await indexOf(answer, 'yes/no', ['yes', 'no']), index);
@@ -159,10 +229,10 @@ test('answers become the index of their value', async () => {
 });
 
 test('labels may be integers and booleans, and are not confused with text', async () => {
-  const change = (m, q) => { q.mechanism.domain.labels = [1, true, 'true']; };
+  const change = (m, q) => { q.mechanism.domain.labels = [7, true, 'true']; };
   const client = await Client.load(manifestOf(change));
-  for (const answer of [1, true, 'true']) await client.begin().prepare({ way: answer });
-  for (const answer of ['1', false, 'True', 2]) {
+  for (const answer of [7, true, 'true']) await client.begin().prepare({ way: answer });
+  for (const answer of ['7', 1, false, 'True', 2]) {
     await assert.rejects(client.begin().prepare({ way: answer }), refused('bad-answer', /one of/));
   }
 });
@@ -317,6 +387,15 @@ test('a failed sheet can be sent again, with the same bytes', async () => {
   await sheet.prepare({ way: 'car' });
   await assert.rejects(sheet.send(), refused('no-answer'));
   assert.deepEqual(await sheet.send(), { counted: true });
+  assert.equal(new Set(requests.map(({ body }) => body)).size, 1);
+});
+
+test('who answers in one go gets the sheet with the error, and sends the same bytes', async () => {
+  const { sent, requests } = await send([null, null, 200], { tries: 2 });
+  const error = await sent.catch((found) => found);
+  refused('no-answer')(error);
+  assert.deepEqual(await error.sheet.send(), { counted: false });
+  assert.equal(requests.length, 3);
   assert.equal(new Set(requests.map(({ body }) => body)).size, 1);
 });
 
