@@ -12,8 +12,10 @@ import pytest
 import deniable as dn
 from browsers import browsing, programs
 from deniable.collection.client import Client
+from deniable.mechanisms import from_spec
 from page_collectors import PARTNER_KEY, collecting
 
+VECTORS = Path(__file__).parent / "vectors" / "v1"
 OUT = Path(__file__).parents[1] / "out" / "pages"
 SURVEY = """
 title = "Health at work"
@@ -245,6 +247,48 @@ def test_the_chances_that_are_shown_are_those_of_the_channel(browser, collector)
             assert Fraction(int(other), 2**128) == exact[y - 1][y]
 
 
+def in_page(browser, file, body, *arguments):
+    """What a function body makes of ``found``, the module, and ``given``, the arguments."""
+    script = f"""const given = [...arguments], done = given.pop();
+        const say = (error) => done(String(error));
+        import('{file}').then((found) => {{ {body} }}).then(done, say);"""
+    return browser.driver.execute_async_script(script, *arguments)
+
+
+def test_the_page_knows_what_every_mechanism_spends(browser, collector):
+    """From the integers alone, as Python reckons it; doubles have 15 digits."""
+    open_questionnaire(browser, collector.url)
+    vectors = json.loads((VECTORS / "reports.json").read_text())
+    every = [from_spec(vector["spec"]) for vector in vectors]
+    every += [dn.mechanism(m.name, 300, 6.0) for m in every if m.name != "brr"]
+    assert len({m.name for m in every}) == 28
+    body = (
+        "return given[0].map((spec) => [found.once, found.forever].map((f) => Math.log(f(spec))))"
+    )
+    logs = in_page(browser, "/budget.js", body, [m.to_spec() for m in every])
+    for m, (once, forever) in zip(every, logs, strict=True):
+        assert once == pytest.approx(m.once.epsilon, abs=1e-12), m
+        if "epsilon_inf" in m.to_spec():
+            assert forever == pytest.approx(m.permanent_guarantee.epsilon, abs=1e-12), m
+
+
+def test_manifests_that_break_an_epsilon_are_not_asked(browser, collector):
+    def honest(manifest):
+        return in_page(browser, "/budget.js", "return found.honest(given[0])", manifest)
+
+    every = [json.loads(one["manifest"]) for one in json.loads((VECTORS / "wire.json").read_text())]
+    assert [honest(manifest) for manifest in every] == [True] * len(every)
+    for manifest in every:
+        assert not honest(manifest | {"epsilon": 0.4})
+        for place, question in enumerate(manifest["questions"]):
+            for name in ("epsilon", "epsilon_1", "epsilon_inf"):
+                spec = question["mechanism"]
+                if name in spec:
+                    less = question | {"mechanism": spec | {name: 0.8 * spec[name]}}
+                    others = manifest["questions"][:place] + manifest["questions"][place + 1 :]
+                    assert not honest(manifest | {"questions": [less, *others]})
+
+
 def test_a_wrong_token_is_refused_in_words(browser, collector):
     browser.driver.get(f"{collector.url}/#token=wrong")
     browser.wait(lambda: "does not know this token" in browser.text("#refused"))
@@ -262,7 +306,7 @@ def test_the_dashboard_follows_the_reports(browser, collector, folder):
     browser.wait(lambda: reported(browser) == ["2"] * 5)
     assert "token" not in browser.driver.current_url
     browser.wait(lambda: len(browser.all(".chart svg")) == 5)
-    assert labels(browser, "smoking") == ["never", "sometimes", "daily"]
+    browser.wait(lambda: labels(browser, "smoking") == ["never", "sometimes", "daily"])
     before = bars(browser)
     send_many(collector, 3000)
     browser.wait(lambda: reported(browser) == ["3,002"] * 5)
@@ -397,14 +441,19 @@ def hover(browser, css):
 
 
 def bars(browser):
-    return [node.get_attribute("d") for node in browser.all(".chart .mark-rect path")]
+    """All at once: a chart that is drawn anew meanwhile has other nodes."""
+    return browser.driver.execute_script(
+        """return [...document.querySelectorAll('.chart .mark-rect path')]
+            .map((path) => path.getAttribute('d'))"""
+    )
 
 
 def labels(browser, name):
     """The answers beside the bars, from the top."""
-    texts = browser.all(f"#card-{name} .role-axis-label text")
-    answers = [text for text in texts if not text.text.endswith("%")]
-    return [text.text for text in sorted(answers, key=lambda text: text.location["y"])]
+    script = """return [...document.querySelectorAll(arguments[0])]
+        .map((text) => [text.getBoundingClientRect().y, text.textContent])"""
+    found = browser.driver.execute_script(script, f"#card-{name} .role-axis-label text")
+    return [text for _, text in sorted(found) if not text.endswith("%")]
 
 
 def count(collector):

@@ -1,4 +1,5 @@
 // The questionnaire: answers are asked, randomised here, shown as they would leave, and then sent.
+import { honest } from '/budget.js';
 import { Client } from '/client.js';
 import { fieldOf } from '/fields.js';
 import { odds, total } from '/odds.js';
@@ -129,6 +130,7 @@ async function questionnaire(client, round) {
 async function start() {
   if (!isSecureContext) throw Error('your browser randomises only on pages that came over HTTPS.');
   const client = await Client.load('/v1/manifest', { key: secret('key'), fetch: watched });
+  if (!honest(client.manifest)) throw Error('these questions would reveal more than they promise.');
   const { title, about } = client.manifest;
   document.title = byId('title').textContent = title;
   show(byId('about'), about);
