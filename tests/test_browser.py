@@ -300,16 +300,26 @@ def test_a_wrong_token_is_refused_in_words(browser, collector):
     assert not browser.one("#gate").is_displayed()
 
 
-def test_the_dashboard_follows_the_reports(browser, collector, folder):
+def open_dashboard(browser, collector):
+    """With some reports, all charts drawn; returns the number of reports."""
+    if not count(collector):
+        send_many(collector, 100)
+    there = count(collector)
     browser.driver.get("about:blank")
     browser.driver.get(f"{collector.url}/#token={collector.token}")
-    browser.wait(lambda: reported(browser) == ["2"] * 5)
-    assert "token" not in browser.driver.current_url
+    browser.wait(lambda: reported(browser) == [f"{there:,}"] * 5)
     browser.wait(lambda: len(browser.all(".chart svg")) == 5)
+    browser.wait(lambda: browser.text("#state") == "Live")
+    return there
+
+
+def test_the_dashboard_follows_the_reports(browser, collector, folder):
+    there = open_dashboard(browser, collector)
+    assert "token" not in browser.driver.current_url
     browser.wait(lambda: labels(browser, "smoking") == ["never", "sometimes", "daily"])
     before = bars(browser)
     send_many(collector, 3000)
-    browser.wait(lambda: reported(browser) == ["3,002"] * 5)
+    browser.wait(lambda: reported(browser) == [f"{there + 3000:,}"] * 5)
     browser.wait(lambda: browser.text("#state") == "Live")
     assert bars(browser) != before
     pictures(browser, "dashboard")
@@ -318,6 +328,7 @@ def test_the_dashboard_follows_the_reports(browser, collector, folder):
 
 def test_a_dashboard_that_nobody_sees_asks_nothing(browser, collector):
     """It would have asked twice in this time; when it is seen again it asks once."""
+    open_dashboard(browser, collector)
     note = """window.said = [];
         const state = document.getElementById('state');
         const asked = () => performance.getEntriesByType('resource').length;
@@ -336,6 +347,7 @@ def test_a_dashboard_that_nobody_sees_asks_nothing(browser, collector):
 
 
 def test_another_decoder_shows_other_numbers_and_files_have_them(browser, collector, folder):
+    open_dashboard(browser, collector)
     browser.one("#card-sleep summary").click()
     before = browser.text("#card-sleep table")
     browser.one("#method-sleep").send_keys("unbiased")
@@ -353,6 +365,7 @@ def test_another_decoder_shows_other_numbers_and_files_have_them(browser, collec
 
 
 def test_analysts_look_for_texts_as_they_are_written(browser, collector):
+    open_dashboard(browser, collector)
     wanted = browser.one("#wanted-medicine")
     wanted.send_keys("\n padded \n")
     browser.keys("\t")
@@ -391,6 +404,7 @@ def other(tmp_path_factory, browser):
 
 
 def test_only_the_drawn_question_is_asked_and_the_key_is_needed(browser, other):
+    before = count(other)
     for rest, heading in (("", "needs a key"), ("#key=open%20sesame", "Thank you")):
         open_questionnaire(browser, other.url, rest)
         assert "1 of 2 questions" in browser.text("#promise")
@@ -403,7 +417,7 @@ def test_only_the_drawn_question_is_asked_and_the_key_is_needed(browser, other):
         refused = heading == "needs a key"  # for certain: nothing was counted
         assert browser.all("#back:enabled") == browser.all("#back")
         assert len([back for back in browser.all("#back") if back.is_displayed()]) == refused
-    assert count(other) == 1
+    assert count(other) == before + 1
 
 
 def test_words_stay_words(browser, other):
@@ -422,11 +436,14 @@ def test_words_stay_words(browser, other):
     assert browser.complaints() == []
 
 
-def test_a_collector_that_is_gone_is_noticed(browser, other):
-    browser.wait(lambda: browser.text("#state") == "Live")
-    other.process.terminate()
-    browser.wait(lambda: "does not answer. Trying again in" in browser.text("#state"))
+def test_a_collector_that_is_gone_is_noticed(browser, tmp_path):
+    with collecting(tmp_path, SAMPLED) as found:
+        browser.driver.get(f"{found.url}/#token={found.token}")
+        browser.wait(lambda: browser.text("#state") == "Live")
+        found.process.terminate()
+        browser.wait(lambda: "does not answer. Trying again in" in browser.text("#state"))
     assert browser.text("#title") == "One <i>question</i> each"
+    browser.complaints()
 
 
 def reported(browser):
