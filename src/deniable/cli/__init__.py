@@ -15,6 +15,7 @@ from deniable.cli.keeping import backup, export, import_, purge, verify_store
 from deniable.cli.manipulating import manipulate
 from deniable.cli.numbers import estimate, series
 from deniable.cli.promises import audit, budget, ledger
+from deniable.cli.reproducing import reproduce
 
 app = typer.Typer(
     help="Collect sensitive statistics under local differential privacy.",
@@ -31,7 +32,7 @@ _COMMANDS = {
     "Look after a store": (verify_store, backup, purge, export, import_),
     "Choose": (mechanisms, methods, simulate, bench),
     "Estimate": (estimate, series),
-    "Check": (audit, budget, ledger, manipulate),
+    "Check": (audit, budget, ledger, manipulate, reproduce),
 }
 for _panel, _members in _COMMANDS.items():
     for _command in _members:

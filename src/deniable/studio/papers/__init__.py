@@ -1,0 +1,20 @@
+"""Published experiments, run again: one folder a paper, one command each (`deniable reproduce`)."""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import Any
+
+from deniable.errors import InvalidArgument
+
+#: Where the study of each paper is. It has a name, a title, stages of cells, work for a cell, and
+#: makes results and charts of the finished cells.
+STUDIES = {"kairouz": ("deniable.studio.papers.kairouz.study", "Kairouz")}
+
+
+def find(paper: str) -> Any:
+    """The study of a paper by its short name; called with True for the whole grid."""
+    if paper not in STUDIES:
+        raise InvalidArgument("paper", paper, f"one of {', '.join(STUDIES)}")
+    module, name = STUDIES[paper]
+    return getattr(import_module(module), name)

@@ -1,0 +1,169 @@
+"""What a reproduction found: rows with the published value, ours, and a verdict.
+
+A row is about one cell of a table or figure, or about a claim of the text, whose "value" is the
+share of the cells in which it holds (published: 1).
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from enum import StrEnum
+from pathlib import Path
+from typing import Any
+
+from deniable.errors import CorruptData
+
+Cell = Mapping[str, str | int | float]
+#: Standard errors that chance hardly ever exceeds: once in 16,000 cells.
+SURELY = 4.0
+
+
+class Verdict(StrEnum):
+    """How our value compares with the published one."""
+
+    reproduced = "reproduced"
+    differs = "differs"
+    no_number = "not published as a number"
+
+
+@dataclass(frozen=True)
+class Result:
+    """One row; ``error`` is the standard error of ours, 0 for a formula or a claim."""
+
+    paper: str
+    where: str
+    cell: Cell
+    published: float | None
+    ours: float
+    error: float
+    verdict: Verdict
+    reason: str = ""
+
+    @property
+    def difference(self) -> float | None:
+        """(ours - published) in standard errors of ours; None without either."""
+        if self.published is None or not self.error:
+            return None
+        return (self.ours - self.published) / self.error
+
+    def row(self) -> dict[str, Any]:
+        """For a table: the cell as one text."""
+        return {
+            "where": self.where,
+            "cell": ", ".join(f"{name} {value}" for name, value in self.cell.items()),
+            "published": self.published,
+            "ours": self.ours,
+            "error": self.error,
+            "difference": self.difference,
+            "verdict": str(self.verdict),
+            "reason": self.reason,
+        }
+
+
+def compared(
+    paper: str,
+    where: str,
+    cell: Cell,
+    published: float | None,
+    ours: float,
+    error: float = 0.0,
+    rounding: float = 0.0,
+    reason: str = "",
+) -> Result:
+    """A cell: reproduced if ours is as near as the published digits and our error allow.
+
+    ``rounding`` is half a unit of the last published digit, or what the words of the text allow.
+    """
+    verdict = Verdict.no_number
+    if published is not None:
+        allowed = rounding + SURELY * error + 1e-9 * abs(published)
+        near = abs(ours - published) <= allowed
+        verdict = Verdict.reproduced if near else Verdict.differs
+    return Result(paper, where, cell, published, ours, error, verdict, reason)
+
+
+@dataclass(frozen=True)
+class Trial:
+    """One cell in which a claim says that ``value`` is not positive; ``error`` is its s.e."""
+
+    name: str
+    value: float
+    error: float
+
+    @property
+    def against(self) -> bool:
+        """Whether the claim surely fails here."""
+        return self.value > SURELY * self.error
+
+
+def claimed(paper: str, where: str, claim: str, trials: Sequence[Trial], note: str = "") -> Result:
+    """A claim about many cells: it differs if any is surely against it.
+
+    ``ours`` is the share of cells that are not surely against it; the reason names the worst.
+    """
+    against = sorted((t for t in trials if t.against), key=lambda t: -t.value)
+    clear = sum(trial.value < -SURELY * trial.error for trial in trials)
+    cell: Cell = {"claim": claim, "cells": len(trials), "clearly": clear, "against": len(against)}
+    verdict = Verdict.differs if against else Verdict.reproduced
+    worst = ", ".join(f"{trial.name} ({trial.value:+.2g})" for trial in against[:3])
+    reason = "; ".join(part for part in (note, worst and f"against: {worst}") if part)
+    share = 1 - len(against) / len(trials)
+    return Result(paper, where, cell, 1.0, share, 0.0, verdict, reason)
+
+
+def write(results: Iterable[Result], path: Path, about: Mapping[str, Any]) -> Path:
+    """A JSON file: what was run, and one row a line, with numbers of six digits."""
+    rows = ",\n".join(json.dumps(_short(asdict(result))) for result in results)
+    head = json.dumps(dict(about), indent=1)[:-2]
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(f'{head},\n "rows": [\n{rows}\n]}}\n')
+    return path
+
+
+def read(path: Path) -> list[Result]:
+    """The rows of a file that `write` made."""
+    try:
+        rows = json.loads(path.read_text())["rows"]
+        return [Result(**{**row, "verdict": Verdict(row["verdict"])}) for row in rows]
+    except (ValueError, KeyError, TypeError) as error:
+        raise CorruptData(f"{path.name} holds no results ({error})") from None
+
+
+def _short(value: Any) -> Any:
+    if isinstance(value, float):
+        return float(f"{value:.6g}")
+    if isinstance(value, dict):
+        return {name: _short(entry) for name, entry in value.items()}
+    return value
+
+
+def telling(results: Sequence[Result]) -> list[dict[str, Any]]:
+    """The rows that a terminal shows: those with a published number or claim, in few columns."""
+    return [_brief(result) for result in results if result.published is not None]
+
+
+def _brief(result: Result) -> dict[str, Any]:
+    if "claim" in result.cell:
+        cells, against = int(result.cell["cells"]), int(result.cell["against"])
+        what, published = str(result.cell["claim"]), "all cells"
+        ours, away = f"{cells - against} of {cells}", ""
+    else:
+        what, published = str(result.row()["cell"]), f"{result.published:.4g}"
+        ours = f"{result.ours:.4g}" + (f" ± {result.error:.2g}" if result.error else "")
+        away = "" if result.difference is None else f"{result.difference:+.1f}"
+    return {"where": result.where.removesuffix(", claim"), "what": what, "published": published,
+            "ours": ours, "s.e. away": away, "verdict": str(result.verdict)}  # fmt: skip
+
+
+def reasons(results: Sequence[Result]) -> list[str]:
+    """Why what differs does, one line each."""
+    differing = [result for result in results if result.verdict is Verdict.differs]
+    lines = [f"{row['where']}, {row['what']}" for row in map(_brief, differing)]
+    return [f"{line}: {one.reason}" for line, one in zip(lines, differing, strict=True)]
+
+
+def counts(results: Sequence[Result]) -> dict[str, int]:
+    """How many rows have each verdict."""
+    return {str(v): sum(result.verdict is v for result in results) for v in Verdict}

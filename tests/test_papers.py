@@ -1,0 +1,116 @@
+"""The frame of reproductions: verdicts, files, and cells that are simulated once."""
+
+import json
+
+import pytest
+
+from deniable.errors import CorruptData, InvalidArgument
+from deniable.studio.papers import find
+from deniable.studio.papers.cells import Notebook, finish, generator, key_of
+from deniable.studio.papers.results import (
+    Trial,
+    Verdict,
+    claimed,
+    compared,
+    counts,
+    read,
+    reasons,
+    telling,
+    write,
+)
+
+
+def test_verdicts_know_rounding_and_error():
+    def verdict(published, ours, error=0.0, rounding=0.0):
+        return compared("p", "Table 1", {"k": 3}, published, ours, error, rounding).verdict
+
+    assert verdict(None, 0.5) is Verdict.no_number
+    assert verdict(0.5, 0.5) is Verdict.reproduced
+    assert verdict(0.5, 0.501) is Verdict.differs
+    assert verdict(0.5, 0.5004, rounding=0.0005) is Verdict.reproduced
+    assert verdict(0.5, 0.539, error=0.01) is Verdict.reproduced
+    assert verdict(0.5, 0.541, error=0.01) is Verdict.differs
+    assert compared("p", "t", {}, 0.5, 0.53, 0.01).difference == pytest.approx(3.0)
+    assert compared("p", "t", {}, 0.5, 0.53).difference is None
+
+
+def test_claims_are_refused_only_by_what_is_sure():
+    doubtful = [Trial("a", -1.0, 0.1), Trial("b", 0.3, 0.1)]
+    row = claimed("p", "Figure 1", "it is smaller", doubtful)
+    assert (row.verdict, row.ours, row.cell["clearly"]) == (Verdict.reproduced, 1.0, 1)
+    row = claimed("p", "Figure 1", "it is smaller", [*doubtful, Trial("c", 0.5, 0.1)], "note")
+    assert (row.verdict, row.cell["against"]) == (Verdict.differs, 1)
+    assert row.ours == pytest.approx(2 / 3)
+    assert row.reason == "note; against: c (+0.5)"
+    assert telling([row])[0]["ours"] == "2 of 3"
+    assert reasons([row]) == ["Figure 1, it is smaller: note; against: c (+0.5)"]
+
+
+def test_results_are_read_as_they_were_written(tmp_path):
+    rows = [
+        compared("p", "Table 1", {"k": 3, "epsilon": 0.5}, 0.25, 0.26, 0.01),
+        compared("p", "Table 1", {"k": 4, "epsilon": 0.5}, None, 0.125),
+    ]
+    path = write(rows, tmp_path / "new" / "p.json", {"paper": "P", "seed": 1})
+    assert read(path) == rows
+    assert json.loads(path.read_text())["paper"] == "P"
+    assert counts(rows) == {"reproduced": 1, "differs": 0, "not published as a number": 1}
+    assert len(telling(rows)) == 1
+    path.write_text("{}")
+    with pytest.raises(CorruptData, match="holds no results"):
+        read(path)
+
+
+def square(settings, rng):
+    if settings["x"] < 0:
+        raise ValueError("no")
+    return {"y": settings["x"] ** 2, "coin": int(rng.integers(1 << 30))}
+
+
+def run(cells, notebook, processes=1):
+    return len(list(finish(cells, square, notebook, processes)))
+
+
+def test_cells_are_simulated_once(tmp_path):
+    path, cells = tmp_path / "cells.jsonl", [{"x": x} for x in range(4)]
+    first = Notebook(path, seed=1)
+    assert run(cells[:3], first) == 3
+    again = Notebook(path, seed=1)
+    assert cells[2] in again
+    assert cells[3] not in again
+    size = path.stat().st_size
+    assert run(cells[:3], again) == 3
+    assert path.stat().st_size == size
+    assert cells[0] not in Notebook(path, seed=2)
+    assert again[cells[1]] == first[cells[1]]
+
+
+def test_an_interrupted_run_goes_on(tmp_path):
+    """What was finished is kept, also if the last line was cut off in the middle."""
+    path, cells = tmp_path / "cells.jsonl", [{"x": 1}, {"x": 2}, {"x": -1}]
+    with pytest.raises(ValueError, match="no"):
+        run(cells, Notebook(path, seed=1))
+    whole = Notebook(path, seed=1)
+    assert {"x": 2} in whole
+    path.write_text(path.read_text()[:-10])
+    cut = Notebook(path, seed=1)
+    assert {"x": 1} in cut
+    assert {"x": 2} not in cut
+    run(cells[:2], cut)
+    assert Notebook(path, seed=1)[{"x": 2}] == whole[{"x": 2}]
+
+
+def test_neither_order_nor_processes_change_a_cell(tmp_path):
+    cells = [{"x": x, "name": "a"} for x in range(3)]
+    alone, pool = Notebook(tmp_path / "a", 7), Notebook(tmp_path / "b", 7)
+    run(cells, alone)
+    run(cells[::-1], pool, processes=2)
+    assert all(alone[cell] == pool[cell] for cell in cells)
+    assert key_of({"a": 1, "b": 2}, 0) == key_of({"b": 2, "a": 1}, 0)
+    draws = {int(generator(cell, seed).integers(1 << 62)) for cell in cells for seed in (1, 2)}
+    assert len(draws) == 6
+
+
+def test_unknown_papers_are_refused():
+    with pytest.raises(InvalidArgument, match="'paper' must be one of kairouz"):
+        find("novel")
