@@ -197,10 +197,19 @@ def test_bits_of_cohorts_are_coins():
 
 
 TINY = Grid(
-    runs=5, sizes=(2, 8, 32), epsilons=(1.0, 4.0), other_runs=3, other_n=(50,),
-    proposition_runs=20, samples=3, open_epsilons=(2.0, 5.0), widths=(4, 32), cohorts=(1, 2),
+    runs=5,
+    sizes=(2, 8, 32),
+    epsilons=(1.0, 4.0),
+    other_runs=3,
+    other_n=(50,),
+    proposition_runs=20,
+    second_look=2,
+    samples=3,
+    open_epsilons=(2.0, 5.0),
+    widths=(4, 32),
+    cohorts=(1, 2),
     hashes=(1, 2),
-)  # fmt: skip
+)
 
 
 @pytest.fixture(scope="module")
@@ -235,6 +244,8 @@ def test_designs_are_chosen_from_the_search(tiny):
     for (alphabet, mechanism, epsilon), cell in chosen.items():
         assert (cell["alphabet"], cell["mechanism"]) == (alphabet, mechanism)
         assert cell["epsilons"] == [epsilon]
+        listed = one.shortlist(notebook)[alphabet, mechanism, epsilon]
+        assert {**cell, "samples": TINY.second_look} in listed
         assert cell["samples"] == TINY.samples
 
 

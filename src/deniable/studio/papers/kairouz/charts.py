@@ -95,7 +95,9 @@ def _lines(rows: list[dict[str, Any]], flat: dict[str, float]) -> Any:
     shapes = alt.Scale(domain=names, range=list(SHAPES[:4]))
     base = alt.Chart(alt.Data(values=rows)).encode(
         x=alt.X("epsilon:Q", title="epsilon", axis=alt.Axis(format="~g", tickCount=6)),
-        color=alt.Color("mechanism:N", title=None, scale=colours),
+        color=alt.Color(
+            "mechanism:N", title=None, scale=colours, legend=alt.Legend(symbolOpacity=1)
+        ),
     )
     scale = alt.Scale(type="log", domain=[0.008, 2.2], nice=False)
     loss = alt.Y("value:Q", title="l1 loss", scale=scale)
@@ -133,5 +135,6 @@ def bounds(results: Sequence[Result]) -> Any:
         anchor="start",
     )
     lines: Any = alt.layer(base.mark_line(), points).properties(width=260, height=180)
-    facet = alt.Facet("panel:N", title=None, sort=None)
+    panels = list(dict.fromkeys(row["panel"] for row in rows))
+    facet = alt.Facet("panel:N", title=None, sort=panels)
     return lines.facet(facet=facet, columns=2).properties(title=title)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -11,8 +12,10 @@ from deniable.studio.papers.kairouz import closed, hashed, propositions
 from deniable.studio.papers.kairouz.grids import FULL, QUICK, Grid
 from deniable.studio.papers.results import Result
 
-#: Designs within this of the best of the search count as equal: the smallest is taken.
-ALIKE = 1.03
+#: An alphabet, a mechanism and an epsilon of Figure 3.
+Line = tuple[str, str, float]
+#: Designs that get a second look.
+SHORTLIST = 4
 _KINDS = {
     "closed": closed.simulate,
     "open": hashed.simulate,
@@ -35,29 +38,41 @@ class Kairouz:
     def __init__(self, full: bool, grid: Grid | None = None) -> None:
         self.grid = grid or (FULL if full else QUICK)
 
-    def stages(self, notebook: Notebook) -> Any:
-        """(name, cells) of each stage; the last needs what the first found."""
+    def stages(self, notebook: Notebook) -> Iterator[tuple[str, list[Settings]]]:
+        """(name, cells) of each stage; some need what those before them found."""
         grid = self.grid
         yield "searching designs (Figure 3)", grid.search()
+        listed = self.shortlist(notebook).values()
+        yield "a second look (Figure 3)", [one for some in listed for one in some]
         yield "losses (Figure 3)", [*grid.plain(), *self.chosen(notebook).values()]
         yield "propositions", grid.propositions()
         yield "decoders (Figures 1-2)", [*grid.figures(), *grid.others()]
 
-    def chosen(self, notebook: Notebook) -> dict[tuple[str, str, float], Settings]:
-        """The design of each line of Figure 3 at each epsilon."""
-        lines: dict[tuple[str, str, float], list[tuple[float, Settings]]] = {}
+    def shortlist(self, notebook: Notebook) -> dict[Line, list[Settings]]:
+        """The designs that did best in the search, for each line of Figure 3 at each epsilon."""
+        lines: dict[Line, list[tuple[float, Settings]]] = {}
         for settings in self.grid.search():
             losses = notebook[settings]["losses"]
             for epsilon, (loss,) in zip(settings["epsilons"], losses, strict=True):
                 line = settings["alphabet"], settings["mechanism"], epsilon
                 lines.setdefault(line, []).append((loss, settings))
-        return {line: self._final(found, line[2]) for line, found in lines.items()}
+        again = {"samples": self.grid.second_look}
+        return {
+            line: [
+                {**one, "epsilons": [line[2]], **again}
+                for _, one in sorted(found, key=lambda pair: pair[0])[:SHORTLIST]
+            ]
+            for line, found in lines.items()
+        }
 
-    def _final(self, found: list[tuple[float, Settings]], epsilon: float) -> Settings:
-        least = min(loss for loss, _ in found)
-        good = [one for loss, one in found if loss <= ALIKE * least]
-        best = min(good, key=lambda one: one["cohorts"] * one["width"] * one["hashes"])
-        return {**best, "epsilons": [epsilon], "samples": self.grid.samples}
+    def chosen(self, notebook: Notebook) -> dict[Line, Settings]:
+        """The best of each shortlist, to be run with fresh samples."""
+
+        def loss(one: Settings) -> float:
+            return float(np.mean(notebook[one]["losses"]))
+
+        best = {line: min(some, key=loss) for line, some in self.shortlist(notebook).items()}
+        return {line: {**one, "samples": self.grid.samples} for line, one in best.items()}
 
     def results(self, notebook: Notebook) -> list[Result]:
         """All rows."""
