@@ -23,6 +23,8 @@ DECODERS = (
     "k-RR ml", "k-RR normalized", "k-RR projected",
     "k-RAPPOR standard", "k-RAPPOR normalized", "k-RAPPOR projected",
 )  # fmt: skip
+#: Covariances are kept to six digits: variances of differences below this share are rounding.
+ROUNDING = 1e-5
 
 
 def simulate(settings: Settings, rng: np.random.Generator) -> Values:
@@ -73,7 +75,8 @@ class Losses:
         weights = np.zeros(len(DECODERS))
         weights[DECODERS.index(one)], weights[DECODERS.index(other)] = 1.0, -1.0
         variance = float(weights @ self._covariance @ weights)
-        return self.means[one] - self.means[other], max(variance, 0.0) ** 0.5
+        least = ROUNDING * float(weights**2 @ np.diag(self._covariance))
+        return self.means[one] - self.means[other], max(variance, least) ** 0.5
 
     def gain(self, mechanism: str) -> tuple[float, float]:
         """Figure 1: loss of the projected decoder less that of the next best (negative: better)."""

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from itertools import product
 
 from deniable.studio.papers.cells import Settings
-from deniable.studio.papers.kairouz.distributions import NAMES
+from deniable.studio.papers.kairouz.distributions import NAMES, READINGS
 
 #: Respondents and values of Figure 3.
 N, S = 1_000_000, 256
@@ -47,7 +47,7 @@ class Grid:
 
     def others(self) -> list[Settings]:
         """Section 4.4.1: the decoders on other distributions and numbers of respondents."""
-        axes = product(NAMES, self.other_n, (16, 256), (1.0, 3.0, 5.0))
+        axes = product(NAMES + READINGS, self.other_n, (16, 256), (1.0, 3.0, 5.0))
         runs = self.other_runs
         return [
             {"kind": "closed", "distribution": d, "n": n, "k": k, "epsilon": e, "runs": runs}
