@@ -25,3 +25,17 @@ def test_no_page_has_gaps():
     """A word of capitals alone on its line stands for something that was never written."""
     for path in (HOME / "docs").glob("*.md"):
         assert not re.search(r"^[A-Z]{4,}$", path.read_text(), re.MULTILINE), path.name
+
+
+def test_what_papers_say_is_in_their_results():
+    """(row: WHERE | part, part) names a row: its place, and parts of its cell."""
+    from deniable.studio.papers.results import read
+
+    page = " ".join((HOME / "docs" / "papers.md").read_text().split())
+    rows = [one for path in (HOME / "docs" / "papers").glob("*.json") for one in read(path)]
+    cited = re.findall(r"\(rows?: ([^|()]+) \| ([^()]+)\)", page)
+    assert cited
+    for where, parts in cited:
+        wanted = [part.strip() for part in parts.split(",")]
+        texts = [one.row()["cell"] for one in rows if one.where == where]
+        assert any(all(part in text for part in wanted) for text in texts), (where, parts)

@@ -198,7 +198,7 @@ def test_bits_of_cohorts_are_coins():
 
 TINY = Grid(
     runs=5,
-    sizes=(2, 8, 32),
+    sizes=(2, 8, 64),
     epsilons=(1.0, 4.0),
     other_runs=3,
     other_n=(50,),

@@ -42,7 +42,12 @@ def figure_2(results: Sequence[Result]) -> Any:
 
 def _cells(results: Sequence[Result], where: str) -> list[dict[str, Any]]:
     found = [one for one in results if one.where == where]
-    return [{**one.cell, "value": one.ours, "error": one.error} for one in found]
+    return [{**one.cell, "value": one.ours, "shown": _shown(one.ours)} for one in found]
+
+
+def _shown(value: float) -> str:
+    """Two digits; what is below 1e-4 is as good as nothing."""
+    return f"{value:.2g}" if abs(value) >= 1e-4 else "~0"
 
 
 def _heat_map(rows: list[dict[str, Any]], title: str) -> Any:
@@ -57,7 +62,7 @@ def _heat_map(rows: list[dict[str, Any]], title: str) -> Any:
     tiles = base.mark_rect().encode(color=alt.Color("value:Q", scale=scale, legend=None))
     ink = alt.when(f"abs(datum.value) > {0.6 * most}").then(alt.value("white"))
     text = base.mark_text(fontSize=9).encode(
-        text=alt.Text("value:Q", format=".2~r"), color=ink.otherwise(alt.value("#1f2937"))
+        text="shown:N", color=ink.otherwise(alt.value("#1f2937"))
     )
     return alt.layer(tiles, text).properties(
         width=alt.Step(46), height=alt.Step(20), title=alt.TitleParams(title, fontSize=12)
