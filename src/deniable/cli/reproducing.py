@@ -22,7 +22,7 @@ def reproduce(
         bool, typer.Option("--full/--quick", help="The paper's whole grid, or a part of it.")
     ] = False,
     out: Annotated[
-        Path | None, typer.Option(help="Folder for cells, table and charts.  [out/<paper>]")
+        Path | None, typer.Option(help="For cells, table, charts. Default: out/PAPER.")
     ] = None,
     seed: Annotated[int, typer.Option(min=0, help="Of the simulation.")] = 0,
     processes: Annotated[
