@@ -9,7 +9,7 @@ INPUTS := pyproject.toml constraints.txt
 # Word counts (columns word and count) for `make words`.
 WORDS ?= ../shared/data/en_words_50k.parquet
 
-.PHONY: demo words rounds attacks thresh forgers shuffling test check bench collector scale series study build clean
+.PHONY: demo words rounds attacks thresh forgers shuffling test check bench collector scale series study reproduce build clean
 
 demo: $(VENV)/.demo
 	$(BIN)/deniable demo --charts out/demo
@@ -57,6 +57,9 @@ series: $(VENV)/.demo
 
 study: $(VENV)/.dev
 	OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(BIN)/python benchmarks/decoders.py --out out/study
+
+reproduce: $(VENV)/.demo
+	OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(BIN)/deniable reproduce kairouz --out out/kairouz
 
 build: $(VENV)/.dev
 	$(BIN)/python -m build --outdir dist
