@@ -6,13 +6,15 @@ PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 # Pins what is installed, and what the build itself needs.
 export PIP_CONSTRAINT := $(CURDIR)/constraints.txt
 INPUTS := pyproject.toml constraints.txt
+# More options of `make demo`, such as DEMO="--stay".
+DEMO ?=
 # Word counts (columns word and count) for `make words`.
 WORDS ?= ../shared/data/en_words_50k.parquet
 
 .PHONY: demo words rounds attacks thresh forgers shuffling test check bench collector scale series study reproduce build clean
 
 demo: $(VENV)/.demo
-	$(BIN)/deniable demo --charts out/demo
+	$(BIN)/deniable demo --charts out/demo $(DEMO)
 
 words: $(VENV)/.demo
 	$(BIN)/python examples/words.py --data $(WORDS) --out out/words

@@ -134,7 +134,7 @@ def test_posterior_intervals_cover_on_average_over_the_values(level):
     for shape in POPULATIONS.values():
         people = np.diff(np.rint(np.cumsum(shape / shape.sum()) * n).astype(int), prepend=0)
         for name in ("grr", "oue", "hr"):
-            for epsilon in (0.5, 1.0, 2.0, 4.0) * 25:
+            for epsilon in (0.5, 1.0, 2.0, 4.0) * 12:
                 tally = simulated(dn.mechanism(name, 64, epsilon), people, rng)
                 low, high = tally.estimate(confidence=level, errors="posterior").intervals.T
                 value = rng.integers(64)

@@ -268,7 +268,7 @@ def test_belts_cover(m, method, level):
 @pytest.mark.parametrize("sampling", [False, True], ids=["fixed", "sample"])
 def test_belts_of_their_own_data_cover(sampling):
     """Null hypothesis: plug-in and estimate from the same 400 answers, coverage at least 0.935."""
-    m, n, runs, rng = dn.GRR(8, 2.0), 400, 60, np.random.default_rng(6)
+    m, n, runs, rng = dn.GRR(8, 2.0), 400, 30, np.random.default_rng(6)
     truth = hard_population(m, n) / n
     decode, hits = decoders(m, n)["projected"], np.zeros(8)
     for _ in range(runs):

@@ -59,13 +59,13 @@ def test_without_noise_the_frequencies_are_recovered(family):
 
 @pytest.mark.parametrize("family", [dn.ORR, dn.CMS])
 def test_least_squares_is_unbiased_and_its_intervals_cover(family):
-    """300 runs with other hash functions; a third of the answers are not among the candidates.
+    """150 runs with other hash functions; a third of the answers are not among the candidates.
 
     Null hypotheses, for each of 31 frequencies: mean error 0 (Student's t), squared errors as the
     standard errors say (chi-square), coverage within 0.02 of 95 % (exact binomial). Each fails
     with probability 2e-9.
     """
-    runs, rng = 300, np.random.default_rng(7)
+    runs, rng = 150, np.random.default_rng(7)
     people = dict.fromkeys(KNOWN, 440) | dict.fromkeys(UNKNOWN, 34)
     n = sum(people.values())
     truth = np.append(np.full(30, 440 / n), 6_800 / n)
