@@ -52,10 +52,11 @@ def test_unbiased_with_the_stated_variance(collections):
 def test_intervals_cover(collections, method):
     """Null hypothesis: 95 % intervals cover each value with at least 0.92."""
     hits = np.zeros(K)
-    for parts in collections[: 200 if method == "likelihood" else None]:
+    some = collections[: 200 if method in ("likelihood", "bayes") else None]
+    for parts in some:
         low, high = dn.combine(parts, method).intervals.T
         hits += (low <= SHARES) & (high >= SHARES)
-    runs = 200 if method == "likelihood" else len(collections)
+    runs = len(some)
     assert binom.cdf(hits, runs, 0.92).min() > 1e-7
 
 
