@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 import sqlite3
+import time
 from collections.abc import Iterator
 from contextlib import closing, contextmanager, suppress
 from pathlib import Path
@@ -28,7 +29,8 @@ class SQLiteStore(SQLStore):
     def __init__(self, path: Path, collection: Collection) -> None:
         super().__init__(collection)
         self.path = path
-        self._writing = _connect(path)
+        with _clear(path):
+            self._writing = _connect(path)
 
     @classmethod
     def open(cls, path: str, collection: Collection | None = None) -> SQLiteStore:
@@ -124,10 +126,24 @@ def _plain(path: Path, *, fresh: bool = False) -> sqlite3.Connection:
 
 def _connect(path: Path) -> sqlite3.Connection:
     connection = _plain(path)
-    connection.execute("PRAGMA journal_mode = WAL")
+    _switch_to_log(connection)
     connection.execute("PRAGMA synchronous = FULL")
     connection.execute("PRAGMA fullfsync = ON")  # macOS: also empty the cache of the disk
     return connection
+
+
+def _switch_to_log(connection: sqlite3.Connection) -> None:
+    """SQLite waits for others everywhere but here, where several may begin at once."""
+    deadline = time.monotonic() + PATIENCE
+    while True:
+        try:
+            connection.execute("PRAGMA journal_mode = WAL")
+            return
+        except sqlite3.OperationalError as error:
+            busy = error.sqlite_errorcode & 0xFF == sqlite3.SQLITE_BUSY
+            if not busy or time.monotonic() > deadline:
+                raise
+            time.sleep(0.01)
 
 
 @contextmanager
