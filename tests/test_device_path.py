@@ -17,6 +17,7 @@ PATH = [
     SOURCE / "randomness.py",
     SOURCE / "longitudinal" / "memo.py",
     SOURCE / "longitudinal" / "thresh" / "device.py",
+    *(SOURCE / "collection" / f"{name}.py" for name in ("client", "responding", "tables", "wire")),
     *sorted((SOURCE / "mechanisms").glob("*.py")),
     *(path for path in sorted((SOURCE / "kernels").glob("*.py")) if path.stem != "columns"),
 ]
@@ -29,7 +30,8 @@ DEVICE_METHODS = {
     *("begin_all", "keys_of", "memoise_all", "instant_all", "_asked_rows", "_yes_rows"),
     *("cells_of", "_code", "codes", "keys", "columns", "mixed", "mixed_all", "permuted"),
     *("clamped_laplace", "vote", "estimate", "_wants_update"),
-    *("recall_begun", "recall_kept", "_coins", "has_bit"),
+    *("recall_begun", "recall_kept", "_coins", "has_bit", "report_always"),
+    *("_made", "respond", "row", "_batch", "_drawn", "randomise", "_in_bulk"),
 }
 PRIVATISING = {
     "cohorts": ("cohort_cells",),

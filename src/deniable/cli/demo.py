@@ -39,11 +39,7 @@ def demo(
         tempfile.TemporaryDirectory() as folder,
         studio.collector(Path(folder), epsilon, respondents, port) as running,
     ):
-        console.print(
-            f"[bold]{respondents:,} simulated respondents[/], {len(studio.QUESTIONS)} questions, "
-            f"epsilon {epsilon:g} for each person.\nEvery answer is randomised by its own client "
-            "and sent over HTTP; the truth column is known only because this is a simulation."
-        )
+        _introduce(console, respondents, epsilon, len(studio.QUESTIONS))
         answers = studio.invent(respondents)
         _answer(running.url, answers, console)
         answered = list(studio.results(running.store, answers))
@@ -56,6 +52,14 @@ def demo(
             console.print(_charts(one, charts, number), style="dim", soft_wrap=True, markup=False)
         if stay:
             _stay(running, console)
+
+
+def _introduce(console: Console, respondents: int, epsilon: float, questions: int) -> None:
+    console.print(
+        f"[bold]{respondents:,} simulated respondents[/], {questions} questions, "
+        f"epsilon {epsilon:g} for each person.\nEvery answer is randomised by its own client "
+        "and sent over HTTP; the truth column is known only because this is a simulation."
+    )
 
 
 def _answer(url: str, answers: dict[str, list[Any]], console: Console) -> None:

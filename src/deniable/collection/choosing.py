@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from deniable.domain import Candidates, Domain, Text
+from deniable.domain import Domain, Text
 from deniable.errors import InvalidArgument
 from deniable.mechanisms import Mechanism, find
 from deniable.mechanisms.cohorts import CohortMechanism
@@ -77,13 +77,17 @@ class Terms:
 
     def _of_permanent(self, family: Any, budget: float) -> Mechanism:
         """The member whose permanent step costs this much, where epsilon is that of one report."""
-        if _permanent(whole := self._of(family, budget)) <= budget:
-            return whole
+
+        def fits(epsilon: float) -> bool:
+            built: Any = self._of(family, epsilon)
+            return bool(built.epsilon_inf <= budget)
+
+        if fits(budget):
+            return self._of(family, budget)
         low, high = 0.0, budget
         while high - low > SHARPNESS * budget:
             middle = (low + high) / 2
-            fits = _permanent(self._of(family, middle)) <= budget
-            low, high = (middle, high) if fits else (low, middle)
+            low, high = (middle, high) if fits(middle) else (low, middle)
         return self._of(family, low)
 
     def choose(self) -> Mechanism:
@@ -104,22 +108,15 @@ class Terms:
         return float(m.variance(self.respondents, 1 / self.domain.size))
 
     def _tried(self) -> Iterator[Mechanism]:
-        text = isinstance(self.domain, (Text, Candidates))
+        text = isinstance(self.domain, Text)
         names = ANY_TEXT if text else LISTED
         again = ANY_TEXT_AGAIN if text else LISTED_AGAIN
         for name in (*names, *again) if self.rounds > 1 else names:
             family = find(name)
-            longitudinal = issubclass(family, Longitudinal)
-            if self.epsilon_1 is not None and not longitudinal:
+            if self.epsilon_1 is not None and not issubclass(family, Longitudinal):
                 continue
             if not text and family.only_size not in (None, self.domain.size):
                 continue
             built = self.build(name)
             if built.bits_per_report <= MOST_BITS:
                 yield built
-
-
-def _permanent(m: Any) -> float:
-    """What all reports of one answer cost."""
-    cost: float = m.epsilon_inf
-    return cost

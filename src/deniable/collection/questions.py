@@ -8,7 +8,7 @@ import re
 import sys
 from bisect import bisect_right
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -38,7 +38,7 @@ class Question:
     kind: str
     mechanism: Mechanism
     edges: tuple[float, ...] = ()
-    candidates: tuple[str, ...] = field(default=())
+    candidates: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         check_name(self.name)

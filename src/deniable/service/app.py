@@ -28,7 +28,7 @@ from deniable.service.intake import Intake
 from deniable.service.limits import HEALTH, Gate, Limits, Room, Visit
 from deniable.service.openapi import openapi
 from deniable.service.pages import page_routes
-from deniable.service.problems import Problem, on_method, on_not_found, on_problem
+from deniable.service.problems import Problem, on_method, on_not_found
 from deniable.service.store import Outcome, Store
 from deniable.service.submitting import Submissions
 from deniable.service.writer import Writer
@@ -153,10 +153,10 @@ class Service:
     async def document(self, _: Request) -> Response:
         return _json(openapi(self.collection))
 
-    def on_problem(self, request: Request | None, error: Exception) -> Response:
+    def on_problem(self, _: Request | None, error: Exception) -> Response:
         assert isinstance(error, Problem)
         self._metrics.count("deniable_refusals_total", "type", error.kind)
-        return on_problem(request, error)
+        return error.response()
 
     def close(self) -> None:
         self._writer.close()

@@ -28,7 +28,7 @@ ROWS = 500_000
 
 
 def export(store: Store, folder: Path) -> dict[Path, int]:
-    """Write all reports that are still there; says how many each file has."""
+    """Write all reports that are there at one moment; says how many each file has."""
     import pyarrow.parquet as parquet
 
     if folder.exists() and any(folder.iterdir()):
@@ -38,13 +38,14 @@ def export(store: Store, folder: Path) -> dict[Path, int]:
     files: dict[Path, Any] = {}
     written: dict[Path, int] = {}
     try:
-        for name, round_, column in store.columns():
-            path = folder / f"{name}.round-{round_}.parquet"
-            table = Reports(store.collection.question(name).mechanism, column).to_arrow()
-            if path not in files:
-                files[path] = parquet.ParquetWriter(path, table.schema)
-            files[path].write_table(table)
-            written[path] = written.get(path, 0) + len(column)
+        with store.still() as seen:
+            for name, round_, column in seen.columns():
+                path = folder / f"{name}.round-{round_}.parquet"
+                table = Reports(store.collection.question(name).mechanism, column).to_arrow()
+                if path not in files:
+                    files[path] = parquet.ParquetWriter(path, table.schema)
+                files[path].write_table(table)
+                written[path] = written.get(path, 0) + len(column)
     finally:
         for file in files.values():
             file.close()

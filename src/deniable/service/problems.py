@@ -51,12 +51,6 @@ class Problem(ValueError):
         return Response(msgspec.json.encode(document), status, headers, MEDIA_TYPE)
 
 
-def on_problem(_: Request | None, error: Exception) -> Response:
-    """The answer to a refused request."""
-    assert isinstance(error, Problem)
-    return error.response()
-
-
 def on_not_found(_: Request, error: Exception) -> Response:
     return Problem("not-found", "See /v1/openapi.json for what there is.").response()
 
