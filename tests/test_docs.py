@@ -31,11 +31,15 @@ def test_what_papers_say_is_in_their_results():
     """(row: WHERE | part, part) names a row: its place, and parts of its cell."""
     from deniable.studio.papers.results import read
 
-    page = " ".join((HOME / "docs" / "papers.md").read_text().split())
-    rows = [one for path in (HOME / "docs" / "papers").glob("*.json") for one in read(path)]
-    cited = re.findall(r"\(rows?: ([^|()]+) \| ([^()]+)\)", page)
-    assert cited
-    for where, parts in cited:
-        wanted = [part.strip() for part in parts.split(",")]
-        texts = [one.row()["cell"] for one in rows if one.where == where]
-        assert any(all(part in text for part in wanted) for text in texts), (where, parts)
+    folder = HOME / "docs" / "papers"
+    found = {path.stem: read(path) for path in folder.glob("*.json")}
+    assert {path.stem for path in folder.glob("*.md")} == set(found)
+    everything = [row for rows in found.values() for row in rows]
+    for page in (HOME / "docs" / "papers.md", *folder.glob("*.md")):
+        cited = re.findall(r"\(rows?: ([^|()]+) \| ([^()]+)\)", " ".join(page.read_text().split()))
+        assert cited, page.name
+        for where, parts in cited:
+            wanted = [part.strip() for part in parts.split(",")]
+            rows = [row for row in found.get(page.stem, everything) if row.where == where]
+            texts = [row.row()["cell"] for row in rows]
+            assert any(all(part in text for part in wanted) for text in texts), (where, parts)

@@ -216,7 +216,7 @@ TINY = Grid(
 def tiny(tmp_path_factory):
     """A finished tiny study."""
     notebook = Notebook(tmp_path_factory.mktemp("kairouz") / "cells.jsonl", 3)
-    one = study.Kairouz(False, TINY)
+    one = study.Kairouz(False, grid=TINY)
     for _, cells in one.stages(notebook):
         list(finish(cells, one.work, notebook))
     return one, notebook

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -13,6 +14,7 @@ from deniable.studio.formats import Format
 if TYPE_CHECKING:
     from rich.console import Console
 
+    from deniable.datasets import Dataset
     from deniable.studio.papers.cells import Notebook
 
 
@@ -23,6 +25,9 @@ def reproduce(
     ] = False,
     out: Annotated[
         Path | None, typer.Option(help="For cells, table, charts. Default: out/PAPER.")
+    ] = None,
+    data: Annotated[
+        Path | None, typer.Option(help="Folder with the public data that the paper uses.")
     ] = None,
     seed: Annotated[int, typer.Option(min=0, help="Of the simulation.")] = 0,
     processes: Annotated[
@@ -43,7 +48,9 @@ def reproduce(
     from deniable.studio.papers.results import counts, reasons, telling, write
     from deniable.studio.tables import show
 
-    study = find(paper)(full)
+    family = find(paper)
+    loaded = _load(family.data, data)
+    study = family(full, loaded)
     if charts:
         altair()
     folder = out or Path("out") / paper
@@ -51,7 +58,8 @@ def reproduce(
     console = Console(stderr=True)
     _run(study, notebook, processes, console)
     results = study.results(notebook)
-    about = {"paper": study.title, "mode": "full" if full else "quick", "seed": seed}
+    notes = {name: one.note for name, one in loaded.items()}
+    about = {"paper": study.title, "mode": "full" if full else "quick", "seed": seed, "data": notes}
     saved = [write(results, folder / f"{paper}.json", {**about, "verdicts": counts(results)})]
     if charts:
         saved += _draw(study, results, folder)
@@ -59,8 +67,23 @@ def reproduce(
     show(rows, layout, f"{study.title} ({about['mode']})")
     for line in reasons(results) if layout is Format.table else ():
         typer.echo(f"differs: {line}")
+    for name, note in notes.items():
+        typer.echo(f"data: {name}: {note}", err=True)
     for path in saved:
         typer.echo(f"saved: {path}", err=True)
+
+
+def _load(names: Sequence[str], folder: Path | None) -> dict[str, Dataset]:
+    """The data sets of a study; without a folder, none, and what that means."""
+    from deniable.datasets import SOURCES, load
+
+    if folder is not None:
+        return {name: load(name, folder) for name in names}
+    if names:
+        typer.echo("left out: what needs public data. --data FOLDER has to hold:", err=True)
+    for name in names:
+        typer.echo(f"  {SOURCES[name].download}", err=True)
+    return {}
 
 
 def _run(study: Any, notebook: Notebook, processes: int | None, console: Console) -> None:

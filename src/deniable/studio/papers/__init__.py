@@ -7,13 +7,16 @@ from typing import Any
 
 from deniable.errors import InvalidArgument
 
-#: Where the study of each paper is. It has a name, a title, stages of cells, work for a cell, and
-#: makes results and charts of the finished cells.
+#: Where the study of each paper is. It has a name, a title, the names of the data sets that it
+#: uses, stages of cells, work for a cell, and makes results and charts of the finished cells.
 STUDIES = {"kairouz": ("deniable.studio.papers.kairouz.study", "Kairouz")}
 
 
 def find(paper: str) -> Any:
-    """The study of a paper by its short name; called with True for the whole grid."""
+    """The study of a paper by its short name; called with True for the whole grid, and its data.
+
+    Without its data a study leaves out the cells that need them.
+    """
     if paper not in STUDIES:
         raise InvalidArgument("paper", paper, f"one of {', '.join(STUDIES)}")
     module, name = STUDIES[paper]

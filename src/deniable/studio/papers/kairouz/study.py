@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import numpy as np
 
+from deniable.datasets import Dataset
 from deniable.studio.papers.cells import Notebook, Settings, Values
 from deniable.studio.papers.kairouz import closed, hashed, propositions
 from deniable.studio.papers.kairouz.grids import FULL, QUICK, Grid
@@ -33,9 +34,12 @@ class Kairouz:
 
     name = "kairouz"
     title = "Kairouz, Bonawitz and Ramage, Discrete Distribution Estimation under Local Privacy"
+    data: tuple[str, ...] = ()
     work = staticmethod(work)
 
-    def __init__(self, full: bool, grid: Grid | None = None) -> None:
+    def __init__(
+        self, full: bool, data: Mapping[str, Dataset] | None = None, grid: Grid | None = None
+    ) -> None:
         self.grid = grid or (FULL if full else QUICK)
 
     def stages(self, notebook: Notebook) -> Iterator[tuple[str, list[Settings]]]:
