@@ -1,8 +1,8 @@
 """Group commit: all submissions that wait are kept in one transaction, then all are answered.
 
-The slower the disk, the larger the groups: nobody waits for more than two commits. The event loop
-gathers a group while the thread keeps the one before, so that the two meet once a group and not
-once a submission.
+The event loop gathers a group while the thread keeps the one before: the slower the disk, the
+larger the groups. It goes on as long as others join at every turn of the loop, because a group
+costs many times what a submission adds to it, and because two busy threads slow each other down.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from deniable.service.packing import Counts
 from deniable.service.store import Outcome, Store
 
 #: Submissions in one transaction.
-MOST = 2_000
+MOST = 1_000
 
 
 @dataclass(frozen=True)
@@ -46,18 +46,23 @@ class Writer:
         self._waiting.append(item)
         if not self._busy:
             self._busy = True
-            loop.call_soon(self._next)  # whoever comes in the same turn of the loop joins
+            loop.call_soon(self._gather)
         return await item.answer
 
     def close(self) -> None:
         """Finish what is being kept, and stop."""
         self._thread.shutdown()
 
-    def _next(self) -> None:
+    def _gather(self, before: int = 0) -> None:
+        """Begin with the group, unless it grew in the last turn and may grow further."""
+        loop = asyncio.get_running_loop()
+        if before < len(self._waiting) < MOST:
+            loop.call_soon(self._gather, len(self._waiting))
+            return
         group, self._waiting = self._waiting[:MOST], self._waiting[MOST:]
         self._busy = bool(group)
         if group:
-            self._thread.submit(self._keep, group, asyncio.get_running_loop())
+            self._thread.submit(self._keep, group, loop)
 
     def _keep(self, group: list[_Waiting], loop: asyncio.AbstractEventLoop) -> None:
         """In the thread: one transaction for the submissions, one for each batch."""
@@ -81,7 +86,7 @@ class Writer:
                 item.answer.set_exception(result)
             else:
                 item.answer.set_result(result)
-        self._next()
+        self._gather()
 
 
 def _tried(task: Callable[[], Any]) -> Any:

@@ -17,9 +17,11 @@ from pathlib import Path
 from deniable.collection.manifest import Collection
 from deniable.errors import CorruptData, InvalidArgument, StoreUnavailable
 from deniable.service.store.base import check_store, today
-from deniable.service.store.sql import SQLStore, flat, marks, pieces
+from deniable.service.store.sql import ROWS, SQLStore, flat, marks, pieces
 from deniable.storage.database import DAMAGE, PATIENCE
 
+#: Statements that are not prepared anew: there is one for every number of rows.
+STATEMENTS = 4 * ROWS
 _TYPES = {"bytes": "BLOB", "whole": "INTEGER", "end": " WITHOUT ROWID"}
 
 
@@ -121,7 +123,9 @@ def _plain(path: Path, *, fresh: bool = False) -> sqlite3.Connection:
     if fresh:
         with suppress(OSError):  # it is there already, or SQLite will say why it cannot be
             os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
-    return sqlite3.connect(path, PATIENCE, isolation_level=None, check_same_thread=False)
+    return sqlite3.connect(
+        path, PATIENCE, isolation_level=None, check_same_thread=False, cached_statements=STATEMENTS
+    )
 
 
 def _connect(path: Path) -> sqlite3.Connection:
