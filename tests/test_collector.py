@@ -447,6 +447,54 @@ def test_answers_do_not_wait_for_the_client():
         connection.close()
 
 
+def test_connections_that_ask_nothing_are_closed(tmp_path):
+    """Also one that is answered and then silent, and one that sends a head byte by byte."""
+    path, _ = made(tmp_path)
+    with Collector(path, server={"idle": 0.5}) as collector:
+        at = ("127.0.0.1", collector.port)
+        with (
+            socket.create_connection(at, 10) as silent,
+            socket.create_connection(at, 10) as served,
+            socket.create_connection(at, 10) as slow,
+        ):
+            served.sendall(request_bytes(sent(1)))
+            assert served.recv(1 << 16).startswith(b"HTTP/1.1 201")
+            start = time.monotonic()
+            with contextlib.suppress(OSError):
+                for byte in b"POST / HTTP/1.1\r\nHost: " + b"x" * 1000:
+                    slow.sendall(bytes([byte]))
+                    time.sleep(0.02)
+            assert time.monotonic() - start < 15
+            assert silent.recv(1) == b""
+            assert b"201" not in _rest(served)
+
+
+def test_the_idle_make_room_and_the_busy_stay(tmp_path):
+    path, _ = made(tmp_path)
+    with Collector(path, server={"connections": 2}) as collector:
+        at, whole = ("127.0.0.1", collector.port), request_bytes(sent(1))
+        with socket.create_connection(at, 10) as busy, socket.create_connection(at, 10) as idle:
+            busy.sendall(whole[:-1])
+            time.sleep(0.2)  # until its head was read
+            assert collector.post(sent(2)) == 201
+            assert idle.recv(1) == b""
+            with socket.create_connection(at, 10) as other:
+                other.sendall(request_bytes(sent(3))[:-1])
+                time.sleep(0.2)
+                with socket.create_connection(at, 10) as refused:
+                    assert refused.recv(1) == b""
+                busy.sendall(whole[-1:])
+                assert busy.recv(1 << 16).startswith(b"HTTP/1.1 201")
+
+
+def _rest(connection):
+    """What still comes until the other side closes."""
+    parts = []
+    while part := connection.recv(1 << 16):
+        parts.append(part)
+    return b"".join(parts)
+
+
 # ---- failures of the store
 
 

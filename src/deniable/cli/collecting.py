@@ -110,7 +110,7 @@ def serve(
         bool, typer.Option("--plain-http", help="Listen to other machines without encryption.")
     ] = False,
     rate: Annotated[float, typer.Option(min=1, help="Requests a second, of all.")] = 20_000,
-    connections: Annotated[int, typer.Option(min=1, help="Requests at once.")] = 1_000,
+    connections: Annotated[int, typer.Option(min=1, help="Connections at once.")] = 1_000,
     body: Annotated[int, typer.Option(min=1, help="MB that a batch may have.")] = 64,
 ) -> None:
     """Collect: a server with a questionnaire, a dashboard and an API.
@@ -137,7 +137,7 @@ def serve(
     app = create_app(opened, Settings(limits, keys[0], proxied, keys[1]))
     listening = bind(host, port)
     _greet(opened, listening.getsockname()[:2])
-    run(app, listening)
+    run(app, listening, connections=connections)
     typer.echo("stopped")
 
 

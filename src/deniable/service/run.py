@@ -12,6 +12,8 @@ from deniable.errors import InvalidArgument
 
 #: Seconds that requests have to end once the collector was told to.
 GRACE = 10
+#: Seconds that a connection may ask nothing.
+IDLE = 30
 
 
 def check_host(host: str, *, proxied: bool, plain: bool) -> None:
@@ -36,19 +38,26 @@ def bind(host: str, port: int) -> socket.socket:
     return listening
 
 
-def serve(app: ASGIApp, listening: socket.socket, **options: Any) -> None:
-    """Serve until a signal ends it; nothing about who asks is logged.
-
-    Uvicorn has no deadline for a connection that asks nothing: that is the proxy's task.
-    """
+def serve(
+    app: ASGIApp,
+    listening: socket.socket,
+    *,
+    connections: int = 1_000,
+    idle: float = IDLE,
+    **options: Any,
+) -> None:
+    """Serve until a signal ends it; nothing about who asks is logged."""
     import uvicorn
+
+    from deniable.service.connections import limited
 
     usual = {
         "access_log": False,
         "log_level": "warning",
         "proxy_headers": False,
         "server_header": False,
-        "timeout_keep_alive": 30,
+        "http": limited(connections, idle),
+        "timeout_keep_alive": idle,
         "timeout_graceful_shutdown": GRACE,
     }
     config = uvicorn.Config(app, **{**usual, **options})

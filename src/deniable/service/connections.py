@@ -1,0 +1,56 @@
+"""How many connections there may be, and how long one may ask nothing.
+
+Uvicorn closes a connection that is silent after an answer. One that never asks, or that sends the
+head of a request a byte at a time, it keeps for ever.
+"""
+
+from __future__ import annotations
+
+from asyncio import TimerHandle, Transport
+
+from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
+
+
+def limited(most: int, seconds: float) -> type[HttpToolsProtocol]:
+    """The protocol of at most so many connections, each with so many seconds for its next request.
+
+    Whoever comes when all places are taken gets that of the one who was idle for the longest time;
+    if all are busy, nobody comes in.
+    """
+
+    class Limited(HttpToolsProtocol):
+        idle_since = 0.0
+        _timer: TimerHandle | None = None
+
+        @property
+        def idle(self) -> bool:
+            return self.cycle is None or self.cycle.response_complete
+
+        def connection_made(self, transport: Transport) -> None:  # type: ignore[override]
+            super().connection_made(transport)
+            self.idle_since = self.loop.time()
+            self._look()
+            if len(self.connections) > most:
+                others = [one for one in self.connections if one is not self]
+                idle = [one for one in others if isinstance(one, Limited) and one.idle]
+                leaving = min(idle, key=lambda one: one.idle_since, default=self)
+                self.connections.discard(leaving)
+                leaving.transport.close()
+
+        def connection_lost(self, exc: Exception | None) -> None:
+            super().connection_lost(exc)
+            if self._timer is not None:
+                self._timer.cancel()
+
+        def on_response_complete(self) -> None:
+            self.idle_since = self.loop.time()
+            super().on_response_complete()
+
+        def _look(self) -> None:
+            left = self.idle_since + seconds - self.loop.time() if self.idle else seconds
+            if left > 0:
+                self._timer = self.loop.call_later(left, self._look)
+            else:
+                self.transport.close()
+
+    return Limited
