@@ -166,6 +166,20 @@ def plant(bug: str) -> None:
         raise ValueError(bug)
 
 
+def shift_clock(days: int) -> None:
+    """Let this process believe that it is another day."""
+    from datetime import datetime, timedelta
+
+    from deniable.service.store import base
+
+    class Shifted(datetime):
+        @classmethod
+        def now(cls, tz: Any = None) -> Any:
+            return datetime.now(tz) + timedelta(days=days)
+
+    base.datetime = Shifted  # type: ignore[attr-defined]
+
+
 def main(options: dict[str, Any]) -> None:
     from deniable.service.app import Settings, create_app
     from deniable.service.limits import Limits
@@ -174,6 +188,7 @@ def main(options: dict[str, Any]) -> None:
 
     if "plant" in options:
         plant(options["plant"])
+    shift_clock(options.get("days", 0))
     store = open_store(options["store"])
     limits = Limits(**{"rate": 1e9, **options.get("limits", {})})
     keys = {"key": options.get("key"), "partner_key": options.get("partner_key", PARTNER_KEY)}

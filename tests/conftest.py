@@ -1,6 +1,24 @@
-"""Hypothesis: the same examples in every run, and no verdicts on time."""
+"""What all tests share: Hypothesis with the same examples in every run, and a database server."""
 
+import os
+
+import pytest
 from hypothesis import settings
+
+import postgres
 
 settings.register_profile("house", derandomize=True, deadline=None)
 settings.load_profile("house")
+
+
+@pytest.fixture(scope="session")
+def server():
+    """A PostgreSQL server, or the reason why there is none."""
+    place = postgres.programs()
+    if place is None and os.environ.get("DENIABLE_CI"):
+        place = postgres.install()
+    if place is None:
+        pytest.skip("PostgreSQL is not installed (Debian: apt-get install postgresql)")
+    found = postgres.Postgres(place)
+    yield found
+    found.remove()

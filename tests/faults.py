@@ -11,6 +11,7 @@ import random
 import socket
 import struct
 import threading
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from http.client import HTTPException
 from pathlib import Path
@@ -20,6 +21,7 @@ from collectors import Collector, request_bytes
 from deniable.collection.manifest import Collection
 from deniable.errors import StoreUnavailable
 from deniable.service.store import Outcome, open_store
+from postgres import Postgres
 
 #: What can happen, and how often.
 OPERATIONS = {
@@ -31,22 +33,28 @@ OPERATIONS = {
     "second writer": 2,
     "full disk": 1,
     "restart": 1,
+    "clock jump": 1,
     "kill": 2,
 }
+#: What happens to a database server, and what only to a file.
+SERVER, FILE = {"database crash": 2}, ("full disk",)
 #: Submissions of a burst, over so many connections.
 BURST, CONNECTIONS = 40, 8
 
 
-def operations(rng: random.Random, length: int) -> list[str]:
+def operations(rng: random.Random, length: int, *, server: bool = False) -> list[str]:
     """A random list."""
-    return rng.choices(list(OPERATIONS), list(OPERATIONS.values()), k=length)
+    weights = dict(OPERATIONS)
+    if server:
+        weights = {name: n for name, n in {**weights, **SERVER}.items() if name not in FILE}
+    return rng.choices(list(weights), list(weights.values()), k=length)
 
 
 @dataclass
 class World:
     """A collector, its store, and what clients know about their submissions."""
 
-    store: Path
+    store: str
     collection: Collection
     rng: random.Random
     collector: Collector
@@ -57,13 +65,24 @@ class World:
     #: Answers that no fault explains.
     surprises: list[str] = field(default_factory=list)
     lock: threading.Lock = field(default_factory=threading.Lock)
+    #: The server of the database, if it is one.
+    database: Postgres | None = None
 
     @classmethod
-    def begin(cls, folder: Path, seed: int, size: int = 10_000, **options: object) -> World:
+    def begin(
+        cls,
+        folder: Path,
+        seed: int,
+        size: int = 10_000,
+        database: Postgres | None = None,
+        **options: object,
+    ) -> World:
         """An empty store of ``size`` marks, and a collector that serves it."""
-        path, collection = folder / "marks.db", marks(size)
-        open_store(str(path), collection).close()
-        return cls(path, collection, random.Random(seed), Collector(str(path), **options))
+        store = str(folder / "marks.db") if database is None else database.database()
+        collection = marks(size)
+        open_store(store, collection).close()
+        collector = Collector(store, **options)
+        return cls(store, collection, random.Random(seed), collector, database=database)
 
     def run(self, names: list[str]) -> None:
         for name in names:
@@ -143,7 +162,7 @@ class World:
         threads = self._threads()
         for thread in threads:
             thread.start()
-        store = open_store(str(self.store))
+        store = open_store(self.store)
         for mark, body in bodies:
             name = random.Random(mark).randbytes(16).hex()
             entry = packed(self.collection, mark_submission(self.collection, mark, name))
@@ -161,7 +180,7 @@ class World:
     def _full_disk(self) -> None:
         """No file can grow for a while; answers are 503, or are kept."""
         self.collector.stop()
-        size = self.store.stat().st_size + self.rng.choice([0, 1 << 16, 1 << 20])
+        size = Path(self.store).stat().st_size + self.rng.choice([0, 1 << 16, 1 << 20])
         self.collector.options["file_bytes"] = size
         self.collector.start()
         self._burst()
@@ -173,25 +192,42 @@ class World:
         self.collector.stop()
         self.collector.start()
 
+    def _clock_jump(self) -> None:
+        """From now on the collector lives on another day, and knows the submissions of all."""
+        self.collector.stop()
+        self.collector.options["days"] = self.rng.choice([-10_000, -1, 1, 10_000])
+        self.collector.start()
+        self._replay()
+
     def _kill(self) -> None:
-        """kill -9 amid a burst, after a random while."""
-        self._submit()  # a cold collector would always be killed before its first commit
+        """kill -9 of the collector."""
+        self._amid_a_burst(self.collector.kill)
+        self.collector.start()
+
+    def _database_crash(self) -> None:
+        """kill -9 of the database; the collector stays, and finds the database again."""
+        assert self.database is not None
+        self._amid_a_burst(self.database.crash)
+        self.database.start()
+
+    def _amid_a_burst(self, disaster: Callable[[], None]) -> None:
+        """It strikes after a random while."""
+        self._submit()  # a cold collector would always be struck before its first commit
         threads = self._threads()
         for thread in threads:
             thread.start()
         pause = threading.Event()
         pause.wait(self.rng.random() * 0.1)
-        self.collector.kill()
+        disaster()
         for thread in threads:
             thread.join()
-        self.collector.start()
 
     # ---- the law
 
     def check(self) -> None:
         """Stop the collector, and look at what it kept."""
         self.collector.stop()
-        store = open_store(str(self.store))
+        store = open_store(self.store)
         counts = [0] * self.next_mark
         for found, _ in store.counts().values():
             counts = found[: self.next_mark].tolist()

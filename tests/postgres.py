@@ -73,6 +73,11 @@ class Postgres:
         self._process.send_signal(signal.SIGINT)
         self._process.wait(30)
 
+    def crash(self) -> None:
+        """All processes of the server are gone at once; the next start recovers from its log."""
+        self._process.send_signal(signal.SIGQUIT)
+        self._process.wait(30)
+
     def database(self) -> str:
         """The address of an empty database; there is one at a time."""
         self.do("DROP SCHEMA IF EXISTS deniable CASCADE")

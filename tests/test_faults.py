@@ -23,14 +23,28 @@ def test_random_faults(tmp_path, seed):
     rng = random.Random(seed)
     world = World.begin(tmp_path, seed)
     try:
-        world.run(operations(rng, 12))
+        world.run(operations(rng, 9))
         world.run(["replay", "submit"])
     finally:
         world.check()
     assert len(world.acknowledged) > 10
 
 
-@pytest.mark.parametrize("name", ["drop the answer", "full disk", "kill", "second writer"])
+def test_random_faults_of_a_database(tmp_path, server):
+    """The same with PostgreSQL, which crashes, too."""
+    world = World.begin(tmp_path, 5, database=server)
+    try:
+        world.run(operations(random.Random(5), 8, server=True))
+        world.run(["kill", "database crash", "clock jump", "second writer", "replay", "submit"])
+    finally:
+        world.check()
+    assert len(world.acknowledged) > 10
+
+
+ALONE = ["drop the answer", "full disk", "kill", "second writer", "clock jump"]
+
+
+@pytest.mark.parametrize("name", ALONE)
 def test_each_fault_alone(tmp_path, name):
     """The shortest list around each fault, with retries after it."""
     world = World.begin(tmp_path, 3)

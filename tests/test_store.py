@@ -1,6 +1,5 @@
 """Both kinds of store keep the same promises: counted once, on the disk, forgotten on demand."""
 
-import os
 import sqlite3
 import subprocess
 import sys
@@ -12,7 +11,6 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-import postgres
 from collection_toys import batch, mark_submission, marks, packed, submission, survey
 from deniable.errors import CorruptData, InvalidArgument, MismatchError, StoreUnavailable
 from deniable.service.access import new_token
@@ -22,19 +20,6 @@ from deniable.service.store.base import hash_token, token_fits
 TOYS = survey()
 COUNTED, KNOWN, CONFLICT = Outcome.counted, Outcome.known, Outcome.conflict
 TOMORROW = (datetime.now(UTC) + timedelta(days=2)).date()
-
-
-@pytest.fixture(scope="session")
-def server():
-    """A PostgreSQL server, or the reason why there is none."""
-    place = postgres.programs()
-    if place is None and os.environ.get("DENIABLE_CI"):
-        place = postgres.install()
-    if place is None:
-        pytest.skip("PostgreSQL is not installed (Debian: apt-get install postgresql)")
-    found = postgres.Postgres(place)
-    yield found
-    found.remove()
 
 
 @pytest.fixture(params=["sqlite", "postgres"])
