@@ -130,11 +130,18 @@ def test_answers_by_mouse_are_shown_before_they_are_sent(browser, collector):
     pictures(browser, "answer")
     browser.one("#smoking-1").click()
     browser.one("#sick-0").click()
-    browser.one("#sleep").send_keys("7.5")
     browser.one("#team").send_keys("Legal")
     browser.one("#medicine").send_keys("aspirin")
+    for unclear in ("", "1,000", "seven"):
+        browser.one("#sleep").send_keys(unclear)
+        browser.one("#form button").click()
+        assert browser.text("#error-sleep").startswith("Please write a number")
+        browser.one("#sleep").clear()
+    browser.one("#sleep").send_keys("7,5")
     browser.one("#form button").click()
     browser.wait(lambda: browser.one("#check").is_displayed())
+    answers = [node.text for node in browser.all("#reports .pair > div:first-child dd")]
+    assert answers[2] == "7.5"
     assert browser.driver.switch_to.active_element.text == "This is what leaves"
     assert count(collector) == 0
     body = browser.one("#body").get_attribute("textContent")

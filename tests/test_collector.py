@@ -125,12 +125,39 @@ def test_estimates_in_every_layout(running):
         assert body
 
 
+def test_only_the_most_frequent_if_that_is_wanted(running):
+    running.post(batch(TOYS, 500, seed=7).body, "/v1/batches")
+
+    def values(query):
+        body = running.ask("GET", f"/v1/estimates/way?{query}", **analyst(running))[2]
+        return json.loads(body)["values"]
+
+    everything = values("")
+    assert values("most=1000") == everything
+    wanted = sorted(everything, key=lambda row: -row["frequency"])[:2]
+    assert values("most=2") == wanted
+
+
+def test_refusals_are_counted(tmp_path):
+    path, token = made(tmp_path)
+    with Collector(path, limits={"rate": 3}) as collector:
+        headers = {"authorization": f"Bearer {token}"}
+        assert collector.ask("GET", "/v1/nothing")[0] == 404
+        assert collector.ask("GET", "/v1/submissions")[0] == 405
+        assert 429 in [collector.ask("GET", "/v1/manifest")[0] for _ in range(20)]
+        time.sleep(1.1)
+        text = collector.ask("GET", "/v1/metrics", **headers)[2].decode()
+    for kind in ("not-found", "method", "busy"):
+        assert f'deniable_refusals_total{{type="{kind}"}}' in text
+
+
 @pytest.mark.parametrize(
     "query",
     [
         "round=0", "round=2", "round=x", "round=" + "9" * 5_000, "confidence=nan", "confidence=inf",
         "confidence=1", "confidence=x", "method=magic", "method=%00", "simultaneous=maybe",
         "candidate=a", "candidate=%ff", "format=xml", "methd=unbiased",
+        "most=0", "most=-1", "most=x",
     ],
 )  # fmt: skip
 def test_odd_wishes_are_refused(running, query):

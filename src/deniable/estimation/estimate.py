@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from deniable.domain import Label
-from deniable.errors import InvalidArgument
+from deniable.errors import InvalidArgument, require_int
 from deniable.estimation.exports import SHOWN, Exports, column
 from deniable.mechanisms.base import as_floats
 
@@ -103,6 +103,17 @@ class Estimate(Exports):
             return list(range(len(self.labels)))
         order: list[int] = np.argsort(-self.frequencies, kind="stable")[:most].tolist()
         return order
+
+    def most_frequent(self, most: int) -> Estimate:
+        """The same numbers, of at most so many values: those that are `shown`."""
+        rows = self.shown(require_int("most", most, 1, 1 << 62))
+        return replace(
+            self,
+            labels=tuple(self.labels[row] for row in rows),
+            frequencies=self.frequencies[rows],
+            standard_errors=self.standard_errors[rows],
+            intervals=self.intervals[rows],
+        )
 
     def _truth(self, truth: ArrayLike) -> Floats:
         values = as_floats("truth", truth)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import re
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
@@ -13,6 +14,7 @@ import msgspec
 from starlette.applications import Starlette
 from starlette.concurrency import run_in_threadpool
 from starlette.datastructures import Headers, QueryParams
+from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
@@ -28,17 +30,18 @@ from deniable.service.intake import Intake
 from deniable.service.limits import HEALTH, Gate, Limits, Room, Visit
 from deniable.service.openapi import openapi
 from deniable.service.pages import page_routes
-from deniable.service.problems import Problem, on_method, on_not_found
+from deniable.service.problems import Problem
 from deniable.service.store import Outcome, Store
 from deniable.service.submitting import Submissions
 from deniable.service.writer import Writer
 
 JSON = "application/json"
 #: What an estimate may be asked for with.
-_PARAMETERS = {"round", "method", "confidence", "simultaneous", "candidate", "format"}
+_PARAMETERS = {"round", "method", "confidence", "simultaneous", "candidate", "most", "format"}
 #: The same for everybody, so they are made once.
 _COUNTED = Response(b'{"counted":true}', 201, media_type=JSON)
 _KNOWN = Response(b'{"counted":false}', 200, media_type=JSON)
+_ELSEWHERE = "See /v1/openapi.json for what there is."
 _LOG = logging.getLogger("deniable.service")
 
 
@@ -92,7 +95,7 @@ class Service:
         """The answer to a single submission, or the refusal of one."""
         try:
             if scope["method"] != "POST":
-                return on_method(None, None, "POST")
+                return self.on_method(None, HTTPException(405, headers={"Allow": "POST"}))
             return await self._submitted(scope, receive)
         except Problem as problem:
             return self.on_problem(None, problem)
@@ -138,7 +141,8 @@ class Service:
             raise Problem("invalid-choice", str(refused)) from None
         if found is None:
             raise Problem("not-found", "There are no reports of this question and round yet.")
-        return _LAYOUTS[layout](found)
+        most = request.query_params.get("most")
+        return _LAYOUTS[layout](found if most is None else _most(found, most))
 
     async def metrics(self, request: Request) -> Response:
         self._access.require_analyst(request.headers)
@@ -157,6 +161,14 @@ class Service:
         assert isinstance(error, Problem)
         self._metrics.count("deniable_refusals_total", "type", error.kind)
         return error.response()
+
+    def on_not_found(self, _: Request, error: Exception) -> Response:
+        return self.on_problem(None, Problem("not-found", _ELSEWHERE))
+
+    def on_method(self, _: Request | None, error: Exception) -> Response:
+        response = self.on_problem(None, Problem("method", _ELSEWHERE))
+        response.headers.update(getattr(error, "headers", None) or {})
+        return response
 
     def close(self) -> None:
         self._writer.close()
@@ -177,8 +189,8 @@ def create_app(store: Store, settings: Settings | None = None) -> ASGIApp:
         routes=[*service.routes(), *page_routes()],
         exception_handlers={
             Problem: service.on_problem,
-            404: on_not_found,
-            405: on_method,
+            404: service.on_not_found,
+            405: service.on_method,
             StoreUnavailable: _on_unavailable,
             CorruptData: _on_unavailable,
         },
@@ -186,7 +198,8 @@ def create_app(store: Store, settings: Settings | None = None) -> ASGIApp:
     )
     # A redirect would name http:// behind a proxy: reports would travel without encryption.
     app.router.redirect_slashes = False
-    return Gate(Submissions(app, service.submit), chosen.limits, secure=chosen.secure)
+    inner = Submissions(app, service.submit)
+    return Gate(inner, chosen.limits, service.on_problem, secure=chosen.secure)
 
 
 def _on_unavailable(_: Request | None, error: Exception) -> Response:
@@ -212,6 +225,12 @@ def _wish(question: str, query: QueryParams, rounds: int) -> Wish:
     candidates = tuple(query.getlist("candidate"))
     method = query.get("method")
     return Wish(question, number, method, confidence, simultaneous == "true", candidates)
+
+
+def _most(found: Estimate, most: str) -> Estimate:
+    if not re.fullmatch("[1-9][0-9]{0,8}", most):
+        raise Problem("invalid-choice", "most is a whole number of at least 1")
+    return found.most_frequent(int(most))
 
 
 def _json(data: Any) -> Response:

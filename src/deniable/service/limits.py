@@ -5,10 +5,12 @@ from __future__ import annotations
 import asyncio
 import math
 import time
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
 from starlette.datastructures import Headers
+from starlette.responses import Response
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from deniable.service.problems import Problem
@@ -39,8 +41,15 @@ class Gate:
     ``secure`` demands that a proxy in front says the request came over HTTPS.
     """
 
-    def __init__(self, app: ASGIApp, limits: Limits, *, secure: bool = False) -> None:
-        self._app, self._limits, self._secure = app, limits, secure
+    def __init__(
+        self,
+        app: ASGIApp,
+        limits: Limits,
+        answer: Callable[[None, Problem], Response],
+        *,
+        secure: bool = False,
+    ) -> None:
+        self._app, self._limits, self._answer, self._secure = app, limits, answer, secure
         self._inside, self._tokens, self._filled = 0, limits.rate, time.monotonic()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -48,7 +57,7 @@ class Gate:
             await self._app(scope, receive, send)
             return
         if (problem := self._refusal(scope)) is not None:
-            await problem.response()(scope, receive, send)
+            await self._answer(None, problem)(scope, receive, send)
             return
         self._inside += 1
         try:

@@ -136,6 +136,7 @@ def _estimates(collection: Collection) -> dict[str, Any]:
         "confidence": {"type": "number", "exclusiveMinimum": 0, "exclusiveMaximum": 1},
         "simultaneous": {"type": "boolean"},
         "candidate": {"type": "array", "items": {"type": "string"}},
+        "most": {"type": "integer", "minimum": 1, "maximum": 999_999_999},
         "format": {"enum": ["json", "csv", "arrow"]},
     }
     path = {"name": "question", "in": "path", "required": True, "schema": {"enum": names}}

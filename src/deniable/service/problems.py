@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 import msgspec
-from starlette.requests import Request
 from starlette.responses import Response
 
 #: Every type of problem with its status and title; docs/wire-format.md says when.
@@ -49,14 +48,3 @@ class Problem(ValueError):
         if status == 401:
             headers["WWW-Authenticate"] = "Bearer"
         return Response(msgspec.json.encode(document), status, headers, MEDIA_TYPE)
-
-
-def on_not_found(_: Request, error: Exception) -> Response:
-    return Problem("not-found", "See /v1/openapi.json for what there is.").response()
-
-
-def on_method(_: Request | None, error: Exception | None, allowed: str | None = None) -> Response:
-    response = Problem("method", "See /v1/openapi.json for what there is.").response()
-    headers = getattr(error, "headers", None) or ({"Allow": allowed} if allowed else {})
-    response.headers.update(headers)
-    return response

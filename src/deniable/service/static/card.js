@@ -10,10 +10,6 @@ const COMMON = [0, 401, 429, 503];
 const number = (x) => x.toLocaleString('en');
 const percent = (x) => `${(100 * x).toFixed(1)}\u00a0%`;
 
-/** All values in their order, or the most frequent of very many. */
-const shown = (values) => values.length <= MOST ? values
-  : [...values].sort((a, b) => b.frequency - a.frequency).slice(0, MOST);
-
 const words = ({ n, method, confidence, population }) =>
   `Bars: ${method}, from ${number(n)} reports. Lines: ${100 * confidence}\u00a0% intervals about the ${population}.`;
 
@@ -40,6 +36,7 @@ export class Card {
   /** `wake` is called when somebody wants to see something else. */
   constructor(question, bars, wake) {
     this.name = question.name;
+    this.bars = bars;
     this.count = el('dd', {}, '0');
     this.method = el('select', { id: `method-${this.name}`, onchange: wake },
       ...question.methods.map((name) => el('option', { selected: name === USUAL }, name)));
@@ -76,10 +73,14 @@ export class Card {
       el('p', { class: 'actions' }, 'Download ', ...['CSV', 'JSON', 'Arrow'].map(file)));
   }
 
-  #path(format) {
-    const query = new URLSearchParams({ format, round: this.round.value || 1, method: this.method.value });
-    const wanted = this.wanted.value.split('\n').filter(Boolean);
-    for (const text of new Set(wanted)) query.append('candidate', text);
+  #wanted() {
+    return new Set(this.wanted.value.split('\n').filter(Boolean));
+  }
+
+  /** What is asked for; the page shows only the most frequent of very many values. */
+  #path(format, more = {}) {
+    const query = new URLSearchParams({ format, round: this.round.value || 1, method: this.method.value, ...more });
+    for (const text of this.#wanted()) query.append('candidate', text);
     return `/v1/estimates/${this.name}?${query}`;
   }
 
@@ -108,7 +109,7 @@ export class Card {
   /** The estimate, or why there is none. */
   async #estimate() {
     try {
-      return await askJSON(this.#path('json'));
+      return await askJSON(this.#path('json', { most: MOST }));
     } catch (error) {
       if (COMMON.includes(error.status)) throw error;
       return { problem: error.message };
@@ -120,9 +121,8 @@ export class Card {
     this.caption.textContent = problem ?? words(this.#found);
     this.node.classList.toggle('empty', !values);
     if (!values) return;
-    const rows = shown(values);
-    this.numbers.replaceChildren(tableOf(rows, values.length));
-    await draw(this.figure, rows, this.caption.textContent).catch((error) => {
+    this.numbers.replaceChildren(tableOf(values, this.#wanted().size || this.bars));
+    await draw(this.figure, values, this.caption.textContent).catch((error) => {
       this.caption.textContent = `${error.message} The numbers are below.`;
     });
   }

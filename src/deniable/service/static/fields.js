@@ -54,12 +54,19 @@ function list(question, answers) {
   return labelled(question, input, 'Please choose one.', () => answers[input.selectedIndex - 1]);
 }
 
+/** 6.5, and 6,5 as much of the world writes it. 1,000 may be 1 or 1000: that is no answer. */
+export function parsed(written) {
+  const text = written.trim();
+  const plain = /^[-+]?(\d+([.,]\d*)?|[.,]\d+)$/.test(text) && !/,\d{3}$/.test(text);
+  return plain ? Number(text.replace(',', '.')) : undefined;
+}
+
 function number(question) {
-  const input = el('input', { type: 'number', step: 'any', inputmode: 'decimal' });
+  const input = el('input', { type: 'text', inputmode: 'decimal', autocomplete: 'off' });
   const groups = question.mechanism.domain.labels;
   const hint = groups.length <= FEW ? `Only the group counts: ${groups.join('; ')}.` : '';
-  return labelled(question, input, 'Please write a number.', () =>
-    (Number.isFinite(input.valueAsNumber) ? input.valueAsNumber : undefined), hint);
+  return labelled(question, input, 'Please write a number, like 6.5 or 1000.',
+    () => parsed(input.value), hint);
 }
 
 function text(question) {
