@@ -10,6 +10,7 @@ import typer
 
 from deniable.cli.options import Layout
 from deniable.studio.formats import Format
+from deniable.studio.papers import STUDIES
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
 
 
 def reproduce(
-    paper: Annotated[str, typer.Argument(help="Which: kairouz.")],
+    paper: Annotated[str, typer.Argument(help=f"Which: {', '.join(STUDIES)}.")],
     full: Annotated[
         bool, typer.Option("--full/--quick", help="The paper's whole grid, or a part of it.")
     ] = False,

@@ -9,7 +9,10 @@ from deniable.errors import InvalidArgument
 
 #: Where the study of each paper is. It has a name, a title, the names of the data sets that it
 #: uses, stages of cells, work for a cell, and makes results and charts of the finished cells.
-STUDIES = {"kairouz": ("deniable.studio.papers.kairouz.study", "Kairouz")}
+STUDIES = {
+    "comparative": ("deniable.studio.papers.comparative.study", "Comparative"),
+    "kairouz": ("deniable.studio.papers.kairouz.study", "Kairouz"),
+}
 
 
 def find(paper: str) -> Any:

@@ -1,12 +1,13 @@
 """What a reproduction found: rows with the published value, ours, and a verdict.
 
 A row is about one cell of a table or figure, or about a claim of the text, whose "value" is the
-share of the cells in which it holds (published: 1).
+share of the cells in which it holds (published: 1, or what the words ask for).
 """
 
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from enum import StrEnum
@@ -30,7 +31,10 @@ class Verdict(StrEnum):
 
 @dataclass(frozen=True)
 class Result:
-    """One row; ``error`` is the standard error of ours, 0 for a formula or a claim."""
+    """One row; ``error`` is the standard error of ours, 0 for a formula or a claim.
+
+    ``published_error`` is that of the published value, where the paper tells it.
+    """
 
     paper: str
     where: str
@@ -40,13 +44,15 @@ class Result:
     error: float
     verdict: Verdict
     reason: str = ""
+    published_error: float = 0.0
 
     @property
     def difference(self) -> float | None:
-        """(ours - published) in standard errors of ours; None without either."""
-        if self.published is None or not self.error:
+        """(ours - published) in standard errors of this difference; None without either."""
+        error = math.hypot(self.error, self.published_error)
+        if self.published is None or not error:
             return None
-        return (self.ours - self.published) / self.error
+        return (self.ours - self.published) / error
 
     def row(self) -> dict[str, Any]:
         """For a table: the cell as one text."""
@@ -71,17 +77,19 @@ def compared(
     error: float = 0.0,
     rounding: float = 0.0,
     reason: str = "",
+    published_error: float = 0.0,
 ) -> Result:
-    """A cell: reproduced if ours is as near as the published digits and our error allow.
+    """A cell: reproduced if ours is as near as the published digits and both errors allow.
 
     ``rounding`` is half a unit of the last published digit, or what the words of the text allow.
     """
     verdict = Verdict.no_number
     if published is not None:
-        allowed = rounding + SURELY * error + 1e-9 * abs(published)
+        chance = SURELY * math.hypot(error, published_error)
+        allowed = rounding + chance + 1e-9 * abs(published)
         near = abs(ours - published) <= allowed
         verdict = Verdict.reproduced if near else Verdict.differs
-    return Result(paper, where, cell, published, ours, error, verdict, reason)
+    return Result(paper, where, cell, published, ours, error, verdict, reason, published_error)
 
 
 @dataclass(frozen=True)
@@ -98,19 +106,27 @@ class Trial:
         return self.value > SURELY * self.error
 
 
-def claimed(paper: str, where: str, claim: str, trials: Sequence[Trial], note: str = "") -> Result:
-    """A claim about many cells: it differs if any is surely against it.
+def claimed(
+    paper: str,
+    where: str,
+    claim: str,
+    trials: Sequence[Trial],
+    note: str = "",
+    least: float = 1.0,
+) -> Result:
+    """A claim about many cells: it differs if too many are surely against it.
 
-    ``ours`` is the share of cells that are not surely against it; the reason names the worst.
+    ``ours`` is the share of cells that are not; it has to be at least ``least``: 1, or less where
+    the text says "generally". The reason names the worst.
     """
     against = sorted((t for t in trials if t.against), key=lambda t: -t.value)
     clear = sum(trial.value < -SURELY * trial.error for trial in trials)
     cell: Cell = {"claim": claim, "cells": len(trials), "clearly": clear, "against": len(against)}
-    verdict = Verdict.differs if against else Verdict.reproduced
+    share = 1 - len(against) / len(trials)
+    verdict = Verdict.reproduced if share >= least else Verdict.differs
     worst = ", ".join(f"{trial.name} ({trial.value:+.2g})" for trial in against[:3])
     reason = "; ".join(part for part in (note, worst and f"against: {worst}") if part)
-    share = 1 - len(against) / len(trials)
-    return Result(paper, where, cell, 1.0, share, 0.0, verdict, reason)
+    return Result(paper, where, cell, least, share, 0.0, verdict, reason)
 
 
 def write(results: Iterable[Result], path: Path, about: Mapping[str, Any]) -> Path:
@@ -147,7 +163,8 @@ def telling(results: Sequence[Result]) -> list[dict[str, Any]]:
 def _brief(result: Result) -> dict[str, Any]:
     if "claim" in result.cell:
         cells, against = int(result.cell["cells"]), int(result.cell["against"])
-        what, published = str(result.cell["claim"]), "all cells"
+        what = str(result.cell["claim"])
+        published = "all cells" if result.published == 1 else f"at least {result.published:.0%}"
         ours, away = f"{cells - against} of {cells}", ""
     else:
         what, published = str(result.row()["cell"]), f"{result.published:.4g}"

@@ -1,0 +1,188 @@
+"""What the text says, tried on its own tables, on its settings, and on correct ones."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping
+from itertools import product
+
+from deniable.datasets import Dataset
+from deniable.studio.papers.cells import Notebook
+from deniable.studio.papers.comparative.designs import READINGS
+from deniable.studio.papers.comparative.findings import PAPER
+from deniable.studio.papers.comparative.grids import FIGURES, GEOMETRIC, PANELS, SHARPER, Grid
+from deniable.studio.papers.comparative.losses import losses
+from deniable.studio.papers.comparative.published import (
+    ATTRIBUTES,
+    LOSSES,
+    MECHANISMS,
+    ROUNDING,
+    TABLES,
+)
+from deniable.studio.papers.results import Cell, Result, Trial, claimed, compared
+
+#: "Best": no other has a loss that is smaller by more than this share.
+NEGLIGIBLE = 0.01
+#: "Competitive", "comparable": at most this share worse.
+COMPARABLE = 0.2
+#: "Generally", "most", "often": in this share of the cells.
+GENERALLY = 0.5
+DIRECT, BITS = ("k-RR", "k-subset", "HR"), ("bRAPPOR", "CMS")
+
+#: Mean and standard error by mechanism.
+Field = Mapping[str, tuple[float, float]]
+#: A field for each attribute and epsilon, or each n, epsilon and figure.
+Fields = Mapping[tuple[str, float], Field]
+
+
+def best(place: str, field: Field, name: str) -> Trial:
+    """A mechanism is the best, up to `NEGLIGIBLE`."""
+    return ahead(place, field, (name,), tuple(other for other in field if other != name))
+
+
+def ahead(place: str, field: Field, some: tuple[str, ...], others: tuple[str, ...]) -> Trial:
+    """The best of some is at most `NEGLIGIBLE` worse than the best of others."""
+    one, rival = (min(names, key=lambda name: field[name][0]) for names in (some, others))
+    return _trial(f"{place}, {rival}", field[one], field[rival], NEGLIGIBLE)
+
+
+def comparable(place: str, field: Field, name: str, other: str) -> Trial:
+    """A mechanism is at most `COMPARABLE` worse than another."""
+    return _trial(f"{place}, {name}", field[name], field[other], COMPARABLE)
+
+
+def _trial(
+    place: str, one: tuple[float, float], other: tuple[float, float], margin: float
+) -> Trial:
+    value = one[0] - (1 + margin) * other[0]
+    return Trial(place, value, math.hypot(one[1], (1 + margin) * other[1]))
+
+
+def all_claims(grid: Grid, data: Mapping[str, Dataset], notebook: Notebook) -> Iterator[Result]:
+    """Claims of section III and the conclusion."""
+    real = _real(grid, data, notebook)
+    if real:
+        yield from _of_tables("its own numbers", _printed())
+    for reading, fields in real.items():
+        yield from _of_tables(reading, fields)
+        yield from _winners(f"real data, {reading}", fields)
+    for name, words in ((GEOMETRIC, "mean d/5"), (SHARPER, "mean d/20")):
+        for reading in READINGS:
+            synthetic = _synthetic(grid, notebook, reading, name)
+            yield from _of_figures(f"{reading}, geometric of {words}", synthetic)
+            everything = {
+                (f"figure {number}, {place}", epsilon): field
+                for number, fields in synthetic.items()
+                for (place, epsilon), field in fields.items()
+            }
+            yield from _winners(f"geometric of {words}, {reading}", everything)
+
+
+def _printed() -> Fields:
+    """Tables II-IV; rounding to three digits has a standard deviation of its own."""
+    found: dict[tuple[str, float], Field] = {}
+    for epsilon, one in product(TABLES, ATTRIBUTES):
+        field = {}
+        for mechanism in MECHANISMS:
+            mean, std = LOSSES[epsilon][one.data, one.name, mechanism]
+            field[mechanism] = mean, math.hypot(std / one.runs**0.5, ROUNDING / 3**0.5)
+        found[f"{one.data} {one.name}", epsilon] = field
+    return found
+
+
+def _real(grid: Grid, data: Mapping[str, Dataset], notebook: Notebook) -> dict[str, Fields]:
+    found: dict[str, dict[tuple[str, float], Field]] = {}
+    for (one, epsilon), settings in grid.tables(data).items():
+        values = losses(settings, notebook[settings])
+        for reading, choices in READINGS.items():
+            field = {name: (values[c].mean, values[c].error) for name, c in choices.items()}
+            found.setdefault(reading, {})[f"{one.data} {one.name}", epsilon] = field
+    return dict(found)
+
+
+def _synthetic(grid: Grid, notebook: Notebook, reading: str, name: str) -> dict[int, Fields]:
+    found: dict[int, Fields] = {}
+    for number in FIGURES:
+        fields = {}
+        for settings in grid.figure(number, name):
+            values = losses(settings, notebook[settings])
+            choices = READINGS[reading].items()
+            place = f"d {settings['d']} n {settings['n']}", settings["epsilon"]
+            fields[place] = {name: (values[c].mean, values[c].error) for name, c in choices}
+        found[number] = fields
+    return found
+
+
+def _at(fields: Fields, epsilon: float, *words: str) -> list[tuple[str, Field]]:
+    """The fields of an epsilon, of places that begin with one of the words."""
+    return [
+        (place, field)
+        for (place, e), field in fields.items()
+        if e == epsilon and (not words or place.startswith(words))
+    ]
+
+
+def _say(
+    where: str,
+    reading: str,
+    claim: str,
+    trials: list[Trial],
+    generally: bool = True,
+    note: str = f"best: at most {NEGLIGIBLE:.0%} worse than any other",
+) -> Iterator[Result]:
+    """One row, if there are cells at all."""
+    if trials:
+        least = GENERALLY if generally else 1.0
+        yield claimed(PAPER, f"{where}, claim", f"{reading}: {claim}", trials, note, least)
+
+
+def _of_tables(reading: str, fields: Fields) -> Iterator[Result]:
+    high, medium, low = (_at(fields, epsilon) for epsilon in TABLES)
+    few = _at(fields, 1.0, "Statlog", "Adult")
+    many = _at(fields, 1.0, "USCensus1990")
+    claim = "bRAPPOR is the best on most data at epsilon 0.5"
+    yield from _say("Table II", reading, claim, [best(*one, "bRAPPOR") for one in high])
+    claim = "k-RR is the best with few samples at epsilon 1"
+    yield from _say("Table III", reading, claim, [best(*one, "k-RR") for one in few])
+    note = f"competitive: at most {COMPARABLE:.0%} worse"
+    claim = "k-subset and HR are competitive with k-RR on many samples at epsilon 1"
+    trials = [comparable(*one, name, "k-RR") for one in many for name in ("k-subset", "HR")]
+    yield from _say("Table III", reading, claim, trials, False, note)
+    yield from _conclusion(reading, medium)
+    claim = "k-RR is generally the best at epsilon 2"
+    yield from _say("Table IV", reading, claim, [best(*one, "k-RR") for one in low])
+
+
+def _conclusion(reading: str, medium: list[tuple[str, Field]]) -> Iterator[Result]:
+    claim = "k-RR, k-subset and HR are generally better than bRAPPOR and CMS at epsilon 1"
+    trials = [ahead(*one, (name,), BITS) for one in medium for name in DIRECT]
+    yield from _say("section IV", reading, claim, trials)
+
+
+def _of_figures(reading: str, fields: Mapping[int, Fields]) -> Iterator[Result]:
+    at_high: list[tuple[int, str, bool]] = [
+        (2, "bRAPPOR", True), (3, "HR", False), (4, "k-subset", False), (5, "bRAPPOR", True),
+    ]  # fmt: skip
+    for number, name, generally in at_high:
+        words = "generally the best" if generally else "the best"
+        claim = f"{name} is {words} at epsilon 0.5, d {FIGURES[number][0]}"
+        trials = [best(*one, name) for one in _at(fields[number], 0.5)]
+        yield from _say(f"Figure {number}{PANELS[0.5]}", reading, claim, trials, generally)
+    medium, low = ([one for f in fields.values() for one in _at(f, e)] for e in (1.0, 2.0))
+    claim = "k-RR, k-subset or HR is generally the best at epsilon 1"
+    yield from _say("Figures 2b-5b", reading, claim, [ahead(*one, DIRECT, BITS) for one in medium])
+    claim = "k-RR is generally the best at epsilon 2"
+    yield from _say("Figures 2c-5c", reading, claim, [best(*one, "k-RR") for one in low])
+    claim = "k-subset and HR are often comparable with k-RR at epsilon 2"
+    note = f"comparable: at most {COMPARABLE:.0%} worse"
+    trials = [comparable(*one, name, "k-RR") for one in low for name in ("k-subset", "HR")]
+    yield from _say("Figures 2c-5c", reading, claim, trials, True, note)
+
+
+def _winners(what: str, fields: Fields) -> Iterator[Result]:
+    """In what share of the cells no other is surely better, by epsilon and mechanism."""
+    for epsilon, name in product(TABLES, MECHANISMS):
+        trials = [best(place, field, name) for place, field in _at(fields, epsilon)]
+        share = sum(not trial.against for trial in trials) / len(trials)
+        cell: Cell = {"cells": len(trials), "epsilon": epsilon, "mechanism": name}
+        yield compared(PAPER, f"who is best, {what}", cell, None, share)

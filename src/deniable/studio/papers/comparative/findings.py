@@ -1,0 +1,114 @@
+"""From simulated cells to rows: Tables I-IV and Figures 2-5, as published and corrected."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping
+
+from deniable.datasets import Dataset
+from deniable.studio.papers.cells import Notebook
+from deniable.studio.papers.comparative.designs import (
+    AS_PUBLISHED,
+    READINGS,
+    SKETCH,
+    true_epsilon,
+)
+from deniable.studio.papers.comparative.grids import FIGURES, GEOMETRIC, PANELS, Grid, label
+from deniable.studio.papers.comparative.losses import Loss, losses
+from deniable.studio.papers.comparative.published import (
+    ATTRIBUTES,
+    LOSSES,
+    MECHANISMS,
+    ROUNDING,
+    TABLES,
+    Attribute,
+)
+from deniable.studio.papers.results import Cell, Result, compared
+
+PAPER = "comparative"
+SAMPLE = "a sample stands in for the data: rare values are missing"
+
+
+def data_sets(data: Mapping[str, Dataset]) -> Iterator[Result]:
+    """Table I."""
+    for one in ATTRIBUTES:
+        if one.source in data and one.column in data[one.source].columns:
+            column = data[one.source].column(one.column)
+            cell: Cell = {"data": one.data, "attribute": one.name}
+            n, d = float(column.codes.size), float(column.size)
+            yield compared(PAPER, "Table I, n", cell, one.n, n, reason=SAMPLE * (n != one.n))
+            yield compared(PAPER, "Table I, d", cell, one.d, d, reason=SAMPLE * (d != one.d))
+
+
+def tables(grid: Grid, data: Mapping[str, Dataset], notebook: Notebook) -> Iterator[Result]:
+    """Tables II-IV: every published number, and the same attributes with correct settings."""
+    for (one, epsilon), settings in grid.tables(data).items():
+        found = losses(settings, notebook[settings])
+        place: dict[str, str | int | float] = {
+            "data": label(one, data[one.source]),
+            "attribute": one.name,
+            "epsilon": epsilon,
+        }
+        for mechanism in MECHANISMS:
+            yield from _published(one, epsilon, mechanism, place, found)
+        for reading in list(READINGS)[1:]:
+            sketch = {"CMS sketch": _short(found[SKETCH].mean)} if "all" not in reading else {}
+            where = f"{TABLES[epsilon]}, corrected"
+            yield compete(where, {"reading": reading, **place}, reading, found, sketch)
+
+
+def _published(
+    one: Attribute, epsilon: float, mechanism: str, place: Cell, found: Mapping[str, Loss]
+) -> Iterator[Result]:
+    """The mean and the standard deviation of a cell of a table."""
+    choice = READINGS[AS_PUBLISHED][mechanism]
+    mean, std = LOSSES[epsilon][one.data, one.name, mechanism]
+    ours, where = found[choice], TABLES[epsilon]
+    cell: Cell = {
+        **place,
+        "mechanism": mechanism,
+        "as": choice,
+        "true epsilon": _short(true_epsilon(choice, one.d, epsilon)),
+    }
+    error = std / math.sqrt(one.runs)
+    reason = _reason(one, mechanism, mean)
+    yield compared(PAPER, where, cell, mean, ours.mean, ours.error, ROUNDING, reason, error)
+    same = {**place, "mechanism": mechanism}
+    yield compared(
+        PAPER, f"{where}, Std.", same, std, ours.std, ours.std_error, ROUNDING, reason,
+        ours.std_error * math.sqrt(ours.runs / one.runs),
+    )  # fmt: skip
+
+
+def _reason(one: Attribute, mechanism: str, mean: float) -> str:
+    """Why the settings of a column may not give its numbers."""
+    if one.d >= 63 and mechanism in ("bRAPPOR", "CMS"):
+        return f"unexplained: {mean:g} is {mean * one.d:.2f} in l1; zeros everywhere have 1"
+    return ""
+
+
+def compete(
+    where: str, place: Cell, reading: str, found: Mapping[str, Loss], more: Cell | None = None
+) -> Result:
+    """The losses of all mechanisms in one row; ``ours`` is the least."""
+    some = {mechanism: found[choice] for mechanism, choice in READINGS[reading].items()}
+    best = min(some, key=lambda name: some[name].mean)
+    means = {name: _short(loss.mean) for name, loss in some.items()}
+    cell: Cell = {**place, "best": best, **means, **(more or {})}
+    return compared(PAPER, where, cell, None, some[best].mean, some[best].error)
+
+
+def _short(value: float) -> float:
+    return float(f"{value:.4g}")
+
+
+def figures(grid: Grid, notebook: Notebook) -> Iterator[Result]:
+    """Figures 2-5 with the first geometric distribution; the second serves the claims only."""
+    for number in FIGURES:
+        for settings in grid.figure(number, GEOMETRIC):
+            found = losses(settings, notebook[settings])
+            where = f"Figure {number}{PANELS[settings['epsilon']]}"
+            for reading in READINGS:
+                names = ("d", "epsilon", "n")
+                place = {"reading": reading, **{name: settings[name] for name in names}}
+                yield compete(where, place, reading, found)
