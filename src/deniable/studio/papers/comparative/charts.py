@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Container, Sequence
 from typing import Any
 
 from deniable.extras import altair
@@ -21,7 +21,7 @@ def tables(results: Sequence[Result]) -> Any:
     alt = altair()
     panels: dict[tuple[str, str], dict[float, list[dict[str, Any]]]] = {}
     for row in _dots(results):
-        key = str(row["data"]).partition(" ")[0], str(row["attribute"])
+        key = str(row["data"]).partition(" ")[0].removesuffix("1990"), str(row["attribute"])
         panels.setdefault(key, {}).setdefault(row["epsilon"], []).append(row)
     lines = [
         alt.hconcat(*(_panel(rows, key, e) for e, rows in some.items()), spacing=14)
@@ -32,6 +32,7 @@ def tables(results: Sequence[Result]) -> Any:
         subtitle=[
             "Grey: published, two standard errors and the rounding to three digits to either side.",
             "Where grey and blue meet the settings explain the table. Square-root scales.",
+            "USCensus: frequencies of a sample, with the paper's number of respondents.",
         ],
         anchor="start",
         offset=12,
@@ -48,7 +49,7 @@ def _dots(results: Sequence[Result]) -> list[dict[str, Any]]:
             low, high = max(0.0, (one.published or 0) - spread), (one.published or 0) + spread
             found.append({**one.cell, "reading": PUBLISHED, "low": low, "high": high})
             found.append({**one.cell, "reading": AS_PUBLISHED, "value": one.ours})
-        elif one.where.endswith(", corrected") and one.cell["reading"] in OURS:
+        elif one.cell.get("reading") in OURS and one.where.startswith("Table"):
             for name in MECHANISMS:
                 found.append({**one.cell, "mechanism": name, "value": one.cell[name]})
     return found
@@ -60,7 +61,8 @@ def _panel(rows: list[dict[str, Any]], key: tuple[str, str], epsilon: float) -> 
     axis = alt.Axis(labels=first, ticks=False, domain=False, grid=True)
     title = " ".join(key) if first else None
     y = alt.Y("mechanism:N", sort=list(MECHANISMS), title=title, axis=axis)
-    scale = alt.Scale(type="sqrt", zero=True, nice=False)
+    top_value = max(row.get("value", row.get("high")) for row in rows)
+    scale = alt.Scale(type="sqrt", domain=[0, 1.06 * top_value], nice=False)
     base = alt.Chart(alt.Data(values=rows)).encode(y=y)
     x = alt.X("value:Q", scale=scale, title=None, axis=alt.Axis(tickCount=4, format="~g"))
     colours = alt.Scale(domain=list(OURS), range=[COLOURS[0], COLOURS[1], COLOURS[2]])
@@ -85,14 +87,16 @@ def _panel(rows: list[dict[str, Any]], key: tuple[str, str], epsilon: float) -> 
 def figures(results: Sequence[Result]) -> Any:
     """Losses against n: figures by epsilon, as published and corrected."""
     alt = altair()
+    readings = {
+        AS_PUBLISHED: "settings as published (bRAPPOR has epsilon ln 3 everywhere)",
+        DEFAULT: "correct settings, one decoder for all",
+    }
+    lines = {number: _curve_rows(results, number, readings) for number in FIGURES}
     halves = [
-        alt.vconcat(*(_line_of_panels(results, number, reading) for number in FIGURES)).properties(
-            title=alt.TitleParams(f"{words}", fontSize=14, color=INK)
-        )
-        for reading, words in (
-            (AS_PUBLISHED, "settings as published (bRAPPOR has epsilon ln 3 everywhere)"),
-            (DEFAULT, "correct settings, one decoder for all"),
-        )
+        alt.vconcat(
+            *(_line_of_panels(number, rows, reading) for number, rows in lines.items())
+        ).properties(title=alt.TitleParams(words, fontSize=14, color=INK))
+        for reading, words in readings.items()
     ]
     title = alt.TitleParams(
         "Mean absolute error against the number of respondents (Figures 2-5)",
@@ -104,42 +108,48 @@ def figures(results: Sequence[Result]) -> Any:
     return alt.hconcat(*halves, spacing=30).properties(title=title)
 
 
-def _line_of_panels(results: Sequence[Result], number: int, reading: str) -> Any:
-    alt = altair()
-    rows = [
+def _curve_rows(
+    results: Sequence[Result], number: int, readings: Container[str]
+) -> list[dict[str, Any]]:
+    """A row for each point of a figure."""
+    return [
         {**one.cell, "mechanism": name, "value": one.cell[name]}
         for one in results
-        if one.where.startswith(f"Figure {number}") and one.cell.get("reading") == reading
+        if one.where.startswith(f"Figure {number}") and one.cell.get("reading") in readings
         for name in MECHANISMS
     ]
-    epsilons = sorted({float(row["epsilon"]) for row in rows})
-    return alt.hconcat(
-        *(_curves([row for row in rows if row["epsilon"] == e], number, e) for e in epsilons)
-    ).resolve_scale(y="shared")
 
 
-def _curves(rows: list[dict[str, Any]], number: int, epsilon: float) -> Any:
+def _line_of_panels(number: int, rows: list[dict[str, Any]], reading: str) -> Any:
+    """The panels of a figure; both readings have the same scale."""
+    alt = altair()
+    values = [row["value"] for row in rows]
+    scale = alt.Scale(type="log", domain=[0.85 * min(values), 1.2 * max(values)], nice=False)
+    some = [row for row in rows if row["reading"] == reading]
+    panels = []
+    for epsilon in TABLES:
+        words = f"Figure {number}, d = {FIGURES[number][0]}" if epsilon == min(TABLES) else None
+        axis = alt.Axis(format="~g", labels=words is not None, tickCount=4)
+        y = alt.Y("value:Q", title=words, scale=scale, axis=axis)
+        points = [row for row in some if row["epsilon"] == epsilon]
+        panels.append(_curves(points, y).properties(title=f"epsilon = {epsilon:g}"))
+    return alt.hconcat(*panels)
+
+
+def _curves(rows: list[dict[str, Any]], y: Any) -> Any:
     alt = altair()
     sizes = sorted({row["n"] for row in rows})
     across = alt.Scale(type="log", domain=[sizes[0] * 0.85, sizes[-1] * 1.18], nice=False)
     ticks = [sizes[0], sizes[len(sizes) // 2], sizes[-1]]
     colours = alt.Scale(domain=list(MECHANISMS), range=list(COLOURS[: len(MECHANISMS)]))
     shapes = alt.Scale(domain=list(MECHANISMS), range=list(SHAPES[: len(MECHANISMS)]))
-    first = epsilon == min(TABLES)
+    legend = alt.Legend(orient="top", labelFontSize=12, symbolSize=90)
     base = alt.Chart(alt.Data(values=rows)).encode(
         x=alt.X("n:Q", title=None, scale=across, axis=alt.Axis(values=ticks, format="~s")),
-        y=alt.Y(
-            "value:Q",
-            title=f"d = {FIGURES[number][0]}" if first else None,
-            scale=alt.Scale(type="log"),
-            axis=alt.Axis(format="~g", labels=first),
-        ),
-        color=alt.Color("mechanism:N", title=None, scale=colours),
+        y=y,
+        color=alt.Color("mechanism:N", title=None, scale=colours, legend=legend),
     )
     points = base.mark_point(filled=True, size=34, opacity=1).encode(
-        shape=alt.Shape("mechanism:N", title=None, scale=shapes)
+        shape=alt.Shape("mechanism:N", title=None, scale=shapes, legend=legend)
     )
-    heading = alt.TitleParams(f"epsilon = {epsilon:g}", fontSize=11)
-    return alt.layer(base.mark_line(strokeWidth=1.6), points).properties(
-        width=150, height=120, title=heading
-    )
+    return alt.layer(base.mark_line(strokeWidth=1.6), points).properties(width=160, height=130)

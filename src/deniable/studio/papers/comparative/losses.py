@@ -47,8 +47,13 @@ class Loss(NamedTuple):
 
     mean: float
     std: float
-    std_error: float
+    by_moments: float
     runs: int
+
+    @property
+    def std_error(self) -> float:
+        """Of the standard deviation: by moments, which few runs know badly, or of normal runs."""
+        return max(self.by_moments, self.std / math.sqrt(2 * (self.runs - 1)))
 
     @property
     def error(self) -> float:
