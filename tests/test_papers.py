@@ -34,6 +34,14 @@ def test_verdicts_know_rounding_and_error():
     assert compared("p", "t", {}, 0.5, 0.53).difference is None
 
 
+def test_published_values_have_errors_of_their_own():
+    row = compared("p", "t", {}, 0.5, 0.55, 0.003, published_error=0.004)
+    assert row.difference == pytest.approx(10.0)
+    assert row.verdict is Verdict.differs
+    row = compared("p", "t", {}, 0.5, 0.5199, 0.003, published_error=0.004)
+    assert row.verdict is Verdict.reproduced
+
+
 def test_claims_are_refused_only_by_what_is_sure():
     doubtful = [Trial("a", -1.0, 0.1), Trial("b", 0.3, 0.1)]
     row = claimed("p", "Figure 1", "it is smaller", doubtful)
@@ -44,6 +52,15 @@ def test_claims_are_refused_only_by_what_is_sure():
     assert row.reason == "note; against: c (+0.5)"
     assert telling([row])[0]["ours"] == "2 of 3"
     assert reasons([row]) == ["Figure 1, it is smaller: note; against: c (+0.5)"]
+
+
+def test_what_is_so_generally_may_fail_in_some_cells():
+    trials = [Trial("a", -1.0, 0.1), Trial("b", 1.0, 0.1)]
+    row = claimed("p", "Figure 1", "it is generally smaller", trials, least=0.5)
+    assert (row.verdict, row.published, row.ours) == (Verdict.reproduced, 0.5, 0.5)
+    assert telling([row])[0]["published"] == "at least 50%"
+    row = claimed("p", "Figure 1", "it is mostly smaller", trials, least=0.6)
+    assert row.verdict is Verdict.differs
 
 
 def test_results_are_read_as_they_were_written(tmp_path):
@@ -112,5 +129,5 @@ def test_neither_order_nor_processes_change_a_cell(tmp_path):
 
 
 def test_unknown_papers_are_refused():
-    with pytest.raises(InvalidArgument, match="'paper' must be one of kairouz"):
+    with pytest.raises(InvalidArgument, match="'paper' must be one of comparative"):
         find("novel")

@@ -19,14 +19,13 @@ PUBLISHED = "published, with its error"
 def tables(results: Sequence[Result]) -> Any:
     """A panel for each attribute and epsilon; marks for the paper and our settings."""
     alt = altair()
-    panels: dict[tuple[str, str], dict[float, list[dict[str, Any]]]] = {}
-    for row in _dots(results):
-        key = str(row["data"]).partition(" ")[0].removesuffix("1990"), str(row["attribute"])
-        panels.setdefault(key, {}).setdefault(row["epsilon"], []).append(row)
-    lines = [
-        alt.hconcat(*(_panel(rows, key, e) for e, rows in some.items()), spacing=14)
-        for key, some in panels.items()
-    ]
+    rows = _dots(results)
+    panels = list(dict.fromkeys(row["panel"] for row in rows))
+    lines = []
+    for panel in panels:
+        some = [(e, _top(rows, panel, e)) for e in TABLES]
+        drawn = [_panel(panel, e, top, panel == panels[0]) for e, top in some]
+        lines.append(alt.hconcat(*drawn, spacing=14))
     title = alt.TitleParams(
         "Mean absolute errors of Tables II-IV and ours",
         subtitle=[
@@ -37,33 +36,44 @@ def tables(results: Sequence[Result]) -> Any:
         anchor="start",
         offset=12,
     )
-    return alt.vconcat(*lines, spacing=6).properties(title=title)
+    return alt.vconcat(*lines, spacing=6, data=alt.Data(values=rows)).properties(title=title)
 
 
 def _dots(results: Sequence[Result]) -> list[dict[str, Any]]:
     """A row for each mark."""
-    found = []
+    found: list[dict[str, Any]] = []
     for one in results:
         if one.where in TABLES.values():
-            spread = ROUNDING + 2 * one.published_error
-            low, high = max(0.0, (one.published or 0) - spread), (one.published or 0) + spread
-            found.append({**one.cell, "reading": PUBLISHED, "low": low, "high": high})
-            found.append({**one.cell, "reading": AS_PUBLISHED, "value": one.ours})
+            spread, mean = ROUNDING + 2 * one.published_error, one.published or 0.0
+            place = _place(one, str(one.cell["mechanism"]))
+            ends = {"low": max(0.0, mean - spread), "high": mean + spread}
+            found.append({**place, "reading": PUBLISHED, **ends})
+            found.append({**place, "reading": AS_PUBLISHED, "value": one.ours})
         elif one.cell.get("reading") in OURS and one.where.startswith("Table"):
-            for name in MECHANISMS:
-                found.append({**one.cell, "mechanism": name, "value": one.cell[name]})
+            shown = {"reading": one.cell["reading"]}
+            found += [{**_place(one, m), **shown, "value": one.cell[m]} for m in MECHANISMS]
     return found
 
 
-def _panel(rows: list[dict[str, Any]], key: tuple[str, str], epsilon: float) -> Any:
+def _place(one: Result, mechanism: str) -> dict[str, Any]:
+    data = str(one.cell["data"]).partition(" ")[0].removesuffix("1990")
+    panel = f"{data} {one.cell['attribute']}"
+    return {"panel": panel, "epsilon": one.cell["epsilon"], "mechanism": mechanism}
+
+
+def _top(rows: list[dict[str, Any]], panel: str, epsilon: float) -> float:
+    some = [row for row in rows if (row["panel"], row["epsilon"]) == (panel, epsilon)]
+    return max(float(row["value"] if "value" in row else row["high"]) for row in some)
+
+
+def _panel(panel: str, epsilon: float, top: float, titled: bool) -> Any:
     alt = altair()
-    first, top = epsilon == min(TABLES), key == ("Statlog", "A4")
+    first = epsilon == min(TABLES)
     axis = alt.Axis(labels=first, ticks=False, domain=False, grid=True)
-    title = " ".join(key) if first else None
-    y = alt.Y("mechanism:N", sort=list(MECHANISMS), title=title, axis=axis)
-    top_value = max(row.get("value", row.get("high")) for row in rows)
-    scale = alt.Scale(type="sqrt", domain=[0, 1.06 * top_value], nice=False)
-    base = alt.Chart(alt.Data(values=rows)).encode(y=y)
+    y = alt.Y("mechanism:N", sort=list(MECHANISMS), title=panel if first else None, axis=axis)
+    scale = alt.Scale(type="sqrt", domain=[0, 1.06 * top], nice=False)
+    here = f"datum.panel == '{panel}' && datum.epsilon == {epsilon}"
+    base = alt.Chart().transform_filter(here).encode(y=y)
     x = alt.X("value:Q", scale=scale, title=None, axis=alt.Axis(tickCount=4, format="~g"))
     colours = alt.Scale(domain=list(OURS), range=[COLOURS[0], COLOURS[1], COLOURS[2]])
     shapes = alt.Scale(domain=list(OURS), range=["circle", "triangle-up", "diamond"])
@@ -79,9 +89,9 @@ def _panel(rows: list[dict[str, Any]], key: tuple[str, str], epsilon: float) -> 
         color=alt.Color("reading:N", scale=colours, legend=legend),
         shape=alt.Shape("reading:N", scale=shapes, legend=legend),
     )
-    panel: Any = alt.layer(grey.encode(x=alt.X("low:Q", scale=scale), x2="high:Q"), drawn)
-    panel = panel.properties(width=230, height=78)
-    return panel.properties(title=f"epsilon = {epsilon:g}") if top else panel
+    layers: Any = alt.layer(grey.encode(x=alt.X("low:Q", scale=scale), x2="high:Q"), drawn)
+    heading = {"title": f"epsilon = {epsilon:g}"} if titled else {}
+    return layers.properties(width=230, height=78, **heading)
 
 
 def figures(results: Sequence[Result]) -> Any:
@@ -91,11 +101,11 @@ def figures(results: Sequence[Result]) -> Any:
         AS_PUBLISHED: "settings as published (bRAPPOR has epsilon ln 3 everywhere)",
         DEFAULT: "correct settings, one decoder for all",
     }
-    lines = {number: _curve_rows(results, number, readings) for number in FIGURES}
+    rows = _points(results, readings)
     halves = [
-        alt.vconcat(
-            *(_line_of_panels(number, rows, reading) for number, rows in lines.items())
-        ).properties(title=alt.TitleParams(words, fontSize=14, color=INK))
+        alt.vconcat(*(_line_of_panels(number, rows, reading) for number in FIGURES)).properties(
+            title=alt.TitleParams(words, fontSize=14, color=INK)
+        )
         for reading, words in readings.items()
     ]
     title = alt.TitleParams(
@@ -105,51 +115,53 @@ def figures(results: Sequence[Result]) -> Any:
         offset=12,
         fontSize=15,
     )
-    return alt.hconcat(*halves, spacing=30).properties(title=title)
+    return alt.hconcat(*halves, spacing=30, data=alt.Data(values=rows)).properties(title=title)
 
 
-def _curve_rows(
-    results: Sequence[Result], number: int, readings: Container[str]
-) -> list[dict[str, Any]]:
-    """A row for each point of a figure."""
+def _points(results: Sequence[Result], readings: Container[str]) -> list[dict[str, Any]]:
+    """A row for each point of the figures."""
     return [
-        {**one.cell, "mechanism": name, "value": one.cell[name]}
+        {
+            **{name: one.cell[name] for name in ("reading", "epsilon", "n")},
+            "figure": number,
+            "mechanism": mechanism,
+            "value": one.cell[mechanism],
+        }
+        for number in FIGURES
         for one in results
         if one.where.startswith(f"Figure {number}") and one.cell.get("reading") in readings
-        for name in MECHANISMS
+        for mechanism in MECHANISMS
     ]
 
 
 def _line_of_panels(number: int, rows: list[dict[str, Any]], reading: str) -> Any:
-    """The panels of a figure; both readings have the same scale."""
+    """The panels of a figure; both readings have the same scales."""
     alt = altair()
-    values = [row["value"] for row in rows]
+    some = [row for row in rows if row["figure"] == number]
+    values = [row["value"] for row in some]
     scale = alt.Scale(type="log", domain=[0.85 * min(values), 1.2 * max(values)], nice=False)
-    some = [row for row in rows if row["reading"] == reading]
+    sizes = sorted({row["n"] for row in some})
+    across = alt.Scale(type="log", domain=[sizes[0] * 0.85, sizes[-1] * 1.18], nice=False)
+    ticks = alt.Axis(values=[sizes[0], sizes[len(sizes) // 2], sizes[-1]], format="~s")
+    x = alt.X("n:Q", title=None, scale=across, axis=ticks)
     panels = []
     for epsilon in TABLES:
         words = f"Figure {number}, d = {FIGURES[number][0]}" if epsilon == min(TABLES) else None
         axis = alt.Axis(format="~g", labels=words is not None, tickCount=4)
         y = alt.Y("value:Q", title=words, scale=scale, axis=axis)
-        points = [row for row in some if row["epsilon"] == epsilon]
-        panels.append(_curves(points, y).properties(title=f"epsilon = {epsilon:g}"))
+        here = f"datum.figure == {number} && datum.epsilon == {epsilon}"
+        base = alt.Chart().transform_filter(f"{here} && datum.reading == '{reading}'")
+        panels.append(_curves(base.encode(x=x, y=y)).properties(title=f"epsilon = {epsilon:g}"))
     return alt.hconcat(*panels)
 
 
-def _curves(rows: list[dict[str, Any]], y: Any) -> Any:
+def _curves(base: Any) -> Any:
     alt = altair()
-    sizes = sorted({row["n"] for row in rows})
-    across = alt.Scale(type="log", domain=[sizes[0] * 0.85, sizes[-1] * 1.18], nice=False)
-    ticks = [sizes[0], sizes[len(sizes) // 2], sizes[-1]]
     colours = alt.Scale(domain=list(MECHANISMS), range=list(COLOURS[: len(MECHANISMS)]))
     shapes = alt.Scale(domain=list(MECHANISMS), range=list(SHAPES[: len(MECHANISMS)]))
     legend = alt.Legend(orient="top", labelFontSize=12, symbolSize=90)
-    base = alt.Chart(alt.Data(values=rows)).encode(
-        x=alt.X("n:Q", title=None, scale=across, axis=alt.Axis(values=ticks, format="~s")),
-        y=y,
-        color=alt.Color("mechanism:N", title=None, scale=colours, legend=legend),
-    )
-    points = base.mark_point(filled=True, size=34, opacity=1).encode(
+    lines = base.encode(color=alt.Color("mechanism:N", title=None, scale=colours, legend=legend))
+    points = lines.mark_point(filled=True, size=34, opacity=1).encode(
         shape=alt.Shape("mechanism:N", title=None, scale=shapes, legend=legend)
     )
-    return alt.layer(base.mark_line(strokeWidth=1.6), points).properties(width=160, height=130)
+    return alt.layer(lines.mark_line(strokeWidth=1.6), points).properties(width=160, height=130)
