@@ -2,6 +2,7 @@
 
 import json
 import math
+from fractions import Fraction
 
 import numpy as np
 import pytest
@@ -11,7 +12,7 @@ import deniable as dn
 from deniable.datasets import Column, Dataset
 from deniable.estimation.ibu import water_filling
 from deniable.studio.papers.cells import Notebook, finish
-from deniable.studio.papers.comparative import claims, designs, grids, losses, published
+from deniable.studio.papers.comparative import claims, designs, findings, grids, losses, published
 from deniable.studio.papers.comparative.grids import FULL, QUICK, Grid, label, population
 from deniable.studio.papers.comparative.hadamard import PublicHadamard
 from deniable.studio.papers.comparative.study import Comparative
@@ -82,6 +83,24 @@ def test_true_epsilons(d, epsilon):
                 assert true == PublicHadamard(d, epsilon).epsilon
             else:
                 assert true == pytest.approx(epsilon, rel=1e-9)
+
+
+@pytest.mark.parametrize("epsilon", published.TABLES)
+def test_cms_as_printed_has_another_epsilon(epsilon):
+    flip = Fraction(1 / (math.exp(epsilon) / 2 + 1))
+    high, low = max(flip, 1 - flip), min(flip, 1 - flip)
+    true = dn.UE(4, p=high, q=low).guarantee.epsilon
+    (row,) = [r for r in findings.printed_sketch() if r.cell["epsilon"] == epsilon]
+    assert row.ours == pytest.approx(float(true), rel=1e-9)
+    assert row.verdict is Verdict.differs
+
+
+def test_subsets_of_one_value_are_randomised_response():
+    for d, epsilon in ((3, 1.0), (12, 2.0)):
+        assert dn.SS(d, epsilon).omega == 1
+        assert designs.choices(designs.DEFAULT, d, epsilon)["k-subset"] == "GRR default"
+        assert designs.choices(designs.CORRECTED, d, epsilon)["k-subset"] == "SS clipped"
+    assert designs.choices(designs.DEFAULT, 42, 2.0) == designs.READINGS[designs.DEFAULT]
 
 
 def test_decoders():

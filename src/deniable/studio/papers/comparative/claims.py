@@ -8,10 +8,10 @@ from itertools import product
 
 from deniable.datasets import Dataset
 from deniable.studio.papers.cells import Notebook
-from deniable.studio.papers.comparative.designs import READINGS
+from deniable.studio.papers.comparative.designs import READINGS, choices
 from deniable.studio.papers.comparative.findings import PAPER
 from deniable.studio.papers.comparative.grids import FIGURES, GEOMETRIC, PANELS, SHARPER, Grid
-from deniable.studio.papers.comparative.losses import losses
+from deniable.studio.papers.comparative.losses import Loss, losses
 from deniable.studio.papers.comparative.published import (
     ATTRIBUTES,
     LOSSES,
@@ -95,10 +95,15 @@ def _real(grid: Grid, data: Mapping[str, Dataset], notebook: Notebook) -> dict[s
     found: dict[str, dict[tuple[str, float], Field]] = {}
     for (one, epsilon), settings in grid.tables(data).items():
         values = losses(settings, notebook[settings])
-        for reading, choices in READINGS.items():
-            field = {name: (values[c].mean, values[c].error) for name, c in choices.items()}
+        for reading in READINGS:
+            field = _field(values, reading, one.d, epsilon)
             found.setdefault(reading, {})[f"{one.data} {one.name}", epsilon] = field
     return dict(found)
+
+
+def _field(values: Mapping[str, Loss], reading: str, d: int, epsilon: float) -> Field:
+    some = {name: values[choice] for name, choice in choices(reading, d, epsilon).items()}
+    return {name: (loss.mean, loss.error) for name, loss in some.items()}
 
 
 def _synthetic(grid: Grid, notebook: Notebook, reading: str, name: str) -> dict[int, Fields]:
@@ -106,10 +111,9 @@ def _synthetic(grid: Grid, notebook: Notebook, reading: str, name: str) -> dict[
     for number in FIGURES:
         fields = {}
         for settings in grid.figure(number, name):
+            d, epsilon, n = (settings[name] for name in ("d", "epsilon", "n"))
             values = losses(settings, notebook[settings])
-            choices = READINGS[reading].items()
-            place = f"d {settings['d']} n {settings['n']}", settings["epsilon"]
-            fields[place] = {name: (values[c].mean, values[c].error) for name, c in choices}
+            fields[f"d {d} n {n}", epsilon] = _field(values, reading, d, epsilon)
         found[number] = fields
     return found
 

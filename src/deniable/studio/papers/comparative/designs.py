@@ -76,6 +76,19 @@ READINGS: dict[str, Mapping[str, str]] = {
 SKETCH = "CMS clipped"
 
 
+def choices(reading: str, d: int, epsilon: float) -> dict[str, str]:
+    """What stands for each mechanism at d values.
+
+    The best subsets may have one value. Then they are k-RR, and the same runs stand for both:
+    chance must not tell them apart.
+    """
+    found = dict(READINGS[reading])
+    decoder = found["k-subset"].removeprefix("SS ")
+    if decoder in DECODERS["GRR"] and SS.suggest_omega(d, epsilon) == 1:
+        found["k-subset"] = f"GRR {decoder}"
+    return found
+
+
 def true_epsilon(choice: str, d: int, epsilon: float) -> float:
     """What a design of a reading really costs, where the paper says ``epsilon``."""
     name = choice.rpartition(" ")[0]

@@ -13,6 +13,7 @@ from deniable.studio.papers.comparative.designs import (
     DEFAULT,
     READINGS,
     SKETCH,
+    choices,
     true_epsilon,
 )
 from deniable.studio.papers.comparative.grids import FIGURES, GEOMETRIC, PANELS, Grid, label
@@ -42,6 +43,15 @@ def data_sets(data: Mapping[str, Dataset]) -> Iterator[Result]:
             yield compared(PAPER, "Table I, d", cell, one.d, d, reason=SAMPLE * (d != one.d))
 
 
+def printed_sketch() -> Iterator[Result]:
+    """Section II.E flips bits with f = 1 / (e^eps / 2 + 1): epsilon is 2 |ln((1 - f) / f)|."""
+    reason = "a slip: e^eps / 2 for e^(eps / 2)"
+    for epsilon in TABLES:
+        ours = 2 * abs(epsilon - math.log(2))
+        where = "section II.E, epsilon of CMS as printed"
+        yield compared(PAPER, where, {"epsilon": epsilon}, epsilon, ours, reason=reason)
+
+
 def tables(grid: Grid, data: Mapping[str, Dataset], notebook: Notebook) -> Iterator[Result]:
     """Tables II-IV: every published number, and the same attributes with correct settings."""
     for (one, epsilon), settings in grid.tables(data).items():
@@ -55,8 +65,9 @@ def tables(grid: Grid, data: Mapping[str, Dataset], notebook: Notebook) -> Itera
             yield from _published(one, epsilon, mechanism, place, found)
         for reading in list(READINGS)[1:]:
             sketch = {"CMS sketch": _short(found[SKETCH].mean)} if "all" not in reading else {}
+            some = {m: found[c] for m, c in choices(reading, one.d, epsilon).items()}
             where = f"{TABLES[epsilon]}, corrected"
-            yield compete(where, {"reading": reading, **place}, reading, found, sketch)
+            yield compete(where, {"reading": reading, **place}, some, sketch)
 
 
 def _published(
@@ -91,11 +102,8 @@ def _reason(one: Attribute, mechanism: str, mean: float) -> str:
     return ""
 
 
-def compete(
-    where: str, place: Cell, reading: str, found: Mapping[str, Loss], more: Cell | None = None
-) -> Result:
+def compete(where: str, place: Cell, some: Mapping[str, Loss], more: Cell | None = None) -> Result:
     """The losses of all mechanisms in one row; ``ours`` is the least."""
-    some = {mechanism: found[choice] for mechanism, choice in READINGS[reading].items()}
     best = min(some, key=lambda name: some[name].mean)
     means = {name: _short(loss.mean) for name, loss in some.items()}
     cell: Cell = {**place, "best": best, **means, **(more or {})}
@@ -113,6 +121,7 @@ def figures(grid: Grid, notebook: Notebook) -> Iterator[Result]:
             found = losses(settings, notebook[settings])
             where = f"Figure {number}{PANELS[settings['epsilon']]}"
             for reading in (AS_PUBLISHED, CORRECTED, DEFAULT):
-                names = ("d", "epsilon", "n")
-                place = {"reading": reading, **{name: settings[name] for name in names}}
-                yield compete(where, place, reading, found)
+                d, epsilon, n = (settings[name] for name in ("d", "epsilon", "n"))
+                place = {"reading": reading, "d": d, "epsilon": epsilon, "n": n}
+                some = {m: found[c] for m, c in choices(reading, d, epsilon).items()}
+                yield compete(where, place, some)
