@@ -63,8 +63,8 @@ def tables(grid: Grid, data: Mapping[str, Dataset], notebook: Notebook) -> Itera
         }
         for mechanism in MECHANISMS:
             yield from _published(one, epsilon, mechanism, place, found)
-        for reading in list(READINGS)[1:]:
-            sketch = {"CMS sketch": _short(found[SKETCH].mean)} if "all" not in reading else {}
+        for reading in (CORRECTED, DEFAULT):
+            sketch: Cell = {"CMS sketch": _short(found[SKETCH].mean)}
             some = {m: found[c] for m, c in choices(reading, one.d, epsilon).items()}
             where = f"{TABLES[epsilon]}, corrected"
             yield compete(where, {"reading": reading, **place}, some, sketch)
