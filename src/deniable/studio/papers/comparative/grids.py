@@ -88,7 +88,7 @@ def label(one: Attribute, data: Dataset) -> str:
     return f"{one.data} (frequencies of a sample of {data.n:,} rows)"
 
 
-QUICK = Grid(runs=(20, 2, 5, 3), small=(2000, 20_000), large=(40_000, 400_000))
+QUICK = Grid(runs=(12, 2, 4, 2), small=(2000, 20_000), large=(40_000, 400_000))
 FULL = Grid(
     runs=(100, 10, 30, 10),
     small=(1000, 2000, 5000, 10_000, 20_000),
