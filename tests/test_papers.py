@@ -4,6 +4,7 @@ import json
 
 import pytest
 
+from deniable.cli.reproducing import _load
 from deniable.errors import CorruptData, InvalidArgument
 from deniable.studio.papers import find
 from deniable.studio.papers.cells import Notebook, finish, generator, key_of
@@ -14,10 +15,9 @@ from deniable.studio.papers.results import (
     compared,
     counts,
     read,
-    reasons,
-    telling,
     write,
 )
+from deniable.studio.papers.views import SHOWN, differing, overview
 
 
 def test_verdicts_know_rounding_and_error():
@@ -50,17 +50,39 @@ def test_claims_are_refused_only_by_what_is_sure():
     assert (row.verdict, row.cell["against"]) == (Verdict.differs, 1)
     assert row.ours == pytest.approx(2 / 3)
     assert row.reason == "note; against: c (+0.5)"
-    assert telling([row])[0]["ours"] == "2 of 3"
-    assert reasons([row]) == ["Figure 1, it is smaller: note; against: c (+0.5)"]
+    assert differing([row])[0][0]["ours"] == "2 of 3"
 
 
 def test_what_is_so_generally_may_fail_in_some_cells():
     trials = [Trial("a", -1.0, 0.1), Trial("b", 1.0, 0.1)]
     row = claimed("p", "Figure 1", "it is generally smaller", trials, least=0.5)
     assert (row.verdict, row.published, row.ours) == (Verdict.reproduced, 0.5, 0.5)
-    assert telling([row])[0]["published"] == "at least 50%"
     row = claimed("p", "Figure 1", "it is mostly smaller", trials, least=0.6)
     assert row.verdict is Verdict.differs
+    assert differing([row])[0][0]["published"] == "at least 60%"
+
+
+def test_a_terminal_shows_counts_and_what_differs():
+    rows = [compared("p", "Table 1", {"k": k}, 0.5, 0.5 + k, 0.1, reason="more") for k in range(60)]
+    (line,) = overview(rows)
+    assert line == {"where": "Table 1", "rows": 60, **counts(rows)}
+    shown, reasons = differing(rows)
+    assert len(shown) == SHOWN
+    assert shown[0] == {"where": "Table 1", "what": "k 1", "published": "0.5", "ours": "1.5 ± 0.1",
+                        "s.e. away": "+10.0", "why": "(1)"}  # fmt: skip
+    assert reasons == ["(1) more"]
+
+
+def test_data_that_are_missing_are_named(tmp_path, capsys):
+    australian = " ".join("1" * 15)
+    (tmp_path / "australian.dat").write_text(f"{australian}\n" * 3)
+    assert _load({"australian": ("A4",)}, None) == {}
+    assert "left out: what needs australian. --data FOLDER has to hold" in capsys.readouterr().err
+    wanted = {"australian": ("A4",), "census1990": ("RACE",)}
+    assert list(_load(wanted, tmp_path)) == ["australian"]
+    assert "left out: what needs census1990. US Census 1990" in capsys.readouterr().err
+    assert _load({"australian": ("A99",)}, tmp_path) == {}
+    assert "3 rows (no checksum is known) has no A99" in capsys.readouterr().err
 
 
 def test_results_are_read_as_they_were_written(tmp_path):
@@ -72,7 +94,6 @@ def test_results_are_read_as_they_were_written(tmp_path):
     assert read(path) == rows
     assert json.loads(path.read_text())["paper"] == "P"
     assert counts(rows) == {"reproduced": 1, "differs": 0, "not published as a number": 1}
-    assert len(telling(rows)) == 1
     path.write_text("{}")
     with pytest.raises(CorruptData, match="holds no results"):
         read(path)

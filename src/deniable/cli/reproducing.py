@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
     from deniable.datasets import Dataset
     from deniable.studio.papers.cells import Notebook
+    from deniable.studio.papers.results import Result
 
 
 def reproduce(
@@ -46,45 +47,68 @@ def reproduce(
     from deniable.extras import altair
     from deniable.studio.papers import find
     from deniable.studio.papers.cells import Notebook
-    from deniable.studio.papers.results import counts, reasons, telling, write
-    from deniable.studio.tables import show
+    from deniable.studio.papers.results import counts, write
+    from deniable.studio.tables import render
 
     family = find(paper)
-    loaded = _load(family.data, data)
-    study = family(full, loaded)
     if charts:
         altair()
+    loaded = _load(family.data, data)
+    study = family(full, loaded)
     folder = out or Path("out") / paper
     notebook = Notebook(folder / "cells.jsonl", seed)
-    console = Console(stderr=True)
-    _run(study, notebook, processes, console)
+    _run(study, notebook, processes, Console(stderr=True))
     results = study.results(notebook)
     notes = {name: one.note for name, one in loaded.items()}
     about = {"paper": study.title, "mode": "full" if full else "quick", "seed": seed, "data": notes}
     saved = [write(results, folder / f"{paper}.json", {**about, "verdicts": counts(results)})]
+    rows = [result.row() for result in results]
+    saved.append(folder / f"{paper}.csv")
+    saved[-1].write_text(f"{render(rows, Format.csv)}\n")
     if charts:
         saved += _draw(study, results, folder)
-    rows = telling(results) if layout is Format.table else [result.row() for result in results]
-    show(rows, layout, f"{study.title} ({about['mode']})")
-    for line in reasons(results) if layout is Format.table else ():
-        typer.echo(f"differs: {line}")
-    for name, note in notes.items():
-        typer.echo(f"data: {name}: {note}", err=True)
-    for path in saved:
-        typer.echo(f"saved: {path}", err=True)
+    if layout is Format.table:
+        _show(results, f"{study.title} ({about['mode']})")
+    else:
+        typer.echo(render(rows, layout))
+    for line in (*(f"data: {note}" for note in notes.values()), *(f"saved: {p}" for p in saved)):
+        typer.echo(line, err=True)
 
 
-def _load(names: Sequence[str], folder: Path | None) -> dict[str, Dataset]:
-    """The data sets of a study; without a folder, none, and what that means."""
+def _load(wanted: Mapping[str, Sequence[str]], folder: Path | None) -> dict[str, Dataset]:
+    """The data sets of a study that are there with their columns; says what is left out."""
     from deniable.datasets import SOURCES, load
 
-    if folder is not None:
-        return {name: load(name, folder) for name in names}
-    if names:
-        typer.echo("left out: what needs public data. --data FOLDER has to hold:", err=True)
-    for name in names:
-        typer.echo(f"  {SOURCES[name].download}", err=True)
-    return {}
+    found: dict[str, Dataset] = {}
+    for name, columns in wanted.items():
+        missing = f"--data FOLDER has to hold {SOURCES[name].download}"
+        if folder is not None:
+            try:
+                found[name] = load(name, folder)
+                missing = ", ".join(c for c in columns if c not in found[name].columns)
+                missing = missing and f"{found[name].note} has no {missing}"
+            except FileNotFoundError as error:
+                missing = str(error)
+        if missing:
+            found.pop(name, None)
+            typer.echo(f"left out: what needs {name}. {missing}", err=True)
+    return found
+
+
+def _show(results: list[Result], title: str) -> None:
+    """How many rows of each place have each verdict, and why some differ."""
+    from deniable.studio.papers.results import Verdict, counts
+    from deniable.studio.papers.views import differing, overview
+    from deniable.studio.tables import show
+
+    show(overview(results), Format.table, title)
+    rows, reasons = differing(results)
+    if rows:
+        all_of_them = counts(results)[Verdict.differs]
+        cut = f"the first {len(rows)} of {all_of_them}" if len(rows) < all_of_them else "all"
+        show(rows, Format.table, f"what differs ({cut})")
+    for line in reasons:
+        typer.echo(line)
 
 
 def _run(study: Any, notebook: Notebook, processes: int | None, console: Console) -> None:

@@ -7,8 +7,8 @@ from typing import Any
 
 from deniable.errors import InvalidArgument
 
-#: Where the study of each paper is. It has a name, a title, the names of the data sets that it
-#: uses, stages of cells, work for a cell, and makes results and charts of the finished cells.
+#: Where the study of each paper is. It has a name, a title, the data sets that it uses with
+#: their columns, stages of cells, work for a cell, and makes results and charts of what it found.
 STUDIES = {
     "comparative": ("deniable.studio.papers.comparative.study", "Comparative"),
     "kairouz": ("deniable.studio.papers.kairouz.study", "Kairouz"),

@@ -155,32 +155,6 @@ def _short(value: Any) -> Any:
     return value
 
 
-def telling(results: Sequence[Result]) -> list[dict[str, Any]]:
-    """The rows that a terminal shows: those with a published number or claim, in few columns."""
-    return [_brief(result) for result in results if result.published is not None]
-
-
-def _brief(result: Result) -> dict[str, Any]:
-    if "claim" in result.cell:
-        cells, against = int(result.cell["cells"]), int(result.cell["against"])
-        what = str(result.cell["claim"])
-        published = "all cells" if result.published == 1 else f"at least {result.published:.0%}"
-        ours, away = f"{cells - against} of {cells}", ""
-    else:
-        what, published = str(result.row()["cell"]), f"{result.published:.4g}"
-        ours = f"{result.ours:.4g}" + (f" ± {result.error:.2g}" if result.error else "")
-        away = "" if result.difference is None else f"{result.difference:+.1f}"
-    return {"where": result.where.removesuffix(", claim"), "what": what, "published": published,
-            "ours": ours, "s.e. away": away, "verdict": str(result.verdict)}  # fmt: skip
-
-
-def reasons(results: Sequence[Result]) -> list[str]:
-    """Why what differs does, one line each."""
-    differing = [result for result in results if result.verdict is Verdict.differs]
-    lines = [f"{row['where']}, {row['what']}" for row in map(_brief, differing)]
-    return [f"{line}: {one.reason}" for line, one in zip(lines, differing, strict=True)]
-
-
 def counts(results: Sequence[Result]) -> dict[str, int]:
     """How many rows have each verdict."""
     return {str(v): sum(result.verdict is v for result in results) for v in Verdict}

@@ -38,6 +38,11 @@ ATTRIBUTES = (
     Attribute("USCensus1990", "Race", 2_458_285, 63, "census1990", "RACE"),
     Attribute("USCensus1990", "PoB", 2_458_285, 283, "census1990", "POB"),
 )
+#: What the data sets must have.
+COLUMNS = {
+    source: tuple(one.column for one in ATTRIBUTES if one.source == source)
+    for source in ("australian", "adult", "census1990")
+}
 #: The table of each epsilon.
 TABLES = {0.5: "Table II", 1.0: "Table III", 2.0: "Table IV"}
 #: Mean and standard deviation by `MECHANISMS`, one line an attribute, in thousandths.

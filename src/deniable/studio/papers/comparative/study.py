@@ -9,6 +9,7 @@ from deniable.datasets import Dataset
 from deniable.studio.papers.cells import Notebook, Settings
 from deniable.studio.papers.comparative import losses
 from deniable.studio.papers.comparative.grids import FULL, QUICK, Grid
+from deniable.studio.papers.comparative.published import COLUMNS
 from deniable.studio.papers.results import Result
 
 
@@ -17,7 +18,7 @@ class Comparative:
 
     name = "comparative"
     title = "Le and Zia, Discrete Distribution Estimation with LDP: A Comparative Analysis"
-    data = ("australian", "adult", "census1990")
+    data: Mapping[str, tuple[str, ...]] = COLUMNS
     work = staticmethod(losses.simulate)
 
     def __init__(

@@ -34,7 +34,7 @@ class Kairouz:
 
     name = "kairouz"
     title = "Kairouz, Bonawitz and Ramage, Discrete Distribution Estimation under Local Privacy"
-    data: tuple[str, ...] = ()
+    data: Mapping[str, tuple[str, ...]] = {}
     work = staticmethod(work)
 
     def __init__(
