@@ -1,0 +1,154 @@
+"""What the text says of the gains, tried on them as run and corrected."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from itertools import pairwise
+
+from deniable.studio.papers.ibu.designs import LONGITUDINAL, MECHANISMS, ONE_TIME
+from deniable.studio.papers.ibu.findings import HOWS, K, N, average_gain
+from deniable.studio.papers.ibu.gains import Average, Found, How
+from deniable.studio.papers.ibu.populations import REAL
+from deniable.studio.papers.ibu.tables import PAPER, STAND_IN, label
+from deniable.studio.papers.results import Result, Trial, claimed
+
+#: "Similar" gains: within so many percent points. The text does not say.
+SIMILAR = 5.0
+#: A longitudinal mechanism and the one-time one that its first report should be.
+TWINS = {"L-GRR": "GRR", "L-SUE": "SUE", "L-OSUE": "OUE", "L-BLH": "BLH", "L-OLH": "OLH"}
+_KINDS = {"one-time": ONE_TIME, "longitudinal": LONGITUDINAL}
+
+
+def rows(found: Found) -> Iterator[Result]:
+    """All claims in both settings."""
+    for setting, how in HOWS.items():
+        several = [_by_mechanism(found, how), _varied(found, how), _by_distribution(found, how)]
+        if REAL in found.distributions:
+            several.append(_on_incomes(found, how))
+        for where, claim, trials, note in (claim for some in several for claim in some):
+            yield claimed(PAPER, f"{where}, claim", f"{setting}: {claim}", trials, note)
+
+
+Claim = tuple[str, str, list[Trial], str]
+
+
+def _trial(name: str, difference: Average) -> Trial:
+    return Trial(name, difference.value, difference.error)
+
+
+def _least(names: Sequence[str], found: dict[str, Average], first: str) -> list[Trial]:
+    """The first is below all others."""
+    return [_trial(name, found[first] - found[name]) for name in names if name != first]
+
+
+def _most(names: Sequence[str], found: dict[str, Average], first: str) -> list[Trial]:
+    return [_trial(name, found[name] - found[first]) for name in names if name != first]
+
+
+def _by_mechanism(found: Found, how: How) -> Iterator[Claim]:
+    """Section 4.2 on the last rows of the tables."""
+    gains = {name: found.average(how, name) for name in MECHANISMS}
+    rest = [name for name in ONE_TIME if name != "THE"]
+    yield "Table 2", "THE has the highest gain", _most(ONE_TIME, gains, "THE"), ""
+    yield "Table 2", "SUE has the second highest gain", _most(rest, gains, "SUE"), ""
+    yield "Table 2", "GRR has the lowest gain", _least(ONE_TIME, gains, "GRR"), ""
+    yield "Table 3", "L-SUE has the highest gain", _most(LONGITUDINAL, gains, "L-SUE"), ""
+    yield "Table 3", "L-GRR has the lowest gain", _least(LONGITUDINAL, gains, "L-GRR"), ""
+    trials = [
+        _trial(f"{lh} over {ue}", gains[lh] - gains[ue])
+        for ue in LONGITUDINAL[1:5]
+        for lh in ("L-BLH", "L-OLH")
+    ]
+    yield "Table 3", "L-UE gain more than L-LH", trials, ""
+    trials = []
+    for name, twin in TWINS.items():
+        apart = gains[name] - gains[twin]
+        trials.append(Trial(f"{name}, {twin}", abs(apart.value) - SIMILAR, apart.error))
+    note = f"'similar': at most {SIMILAR:g} points apart"
+    yield "section 4.1", "one-time and longitudinal versions gain similarly", trials, note
+
+
+def _varied(found: Found, how: How) -> Iterator[Claim]:
+    """Section 4.2 on Figures 3 and 4; averages over mechanisms, a trial for each distribution."""
+    for number, (kind, mechanisms) in enumerate(_KINDS.items(), 3):
+        words = {
+            "epsilon": f"{kind}: the lower epsilon, the higher the gain",
+            "n": f"{kind}: the more respondents, the higher the gain",
+            "k": f"{kind}: the more values, the higher the gain",
+        }
+        for axis, claim in words.items():
+            trials = [
+                trial
+                for name in found.distributions
+                for trial in _ordered(found, how, mechanisms, name, axis)
+            ]
+            yield f"Figure {number}", claim, trials, ""
+
+
+def _ordered(
+    found: Found, how: How, mechanisms: Sequence[str], name: str, axis: str
+) -> Iterator[Trial]:
+    values = sorted(found.axis(axis), reverse=axis == "epsilon")
+    gains = [found.overall(how, mechanisms, distribution=name, **{axis: value}) for value in values]
+    for (low, high), (a, b) in zip(pairwise(values), pairwise(gains), strict=True):
+        yield _trial(f"{label(name)}, {axis} {low:g} over {high:g}", a - b)
+
+
+def _by_distribution(found: Found, how: How) -> Iterator[Claim]:
+    """Section 4.2 says one thing of Figures 3-4 and another of the tables."""
+    for number, (kind, mechanisms) in enumerate(_KINDS.items(), 2):
+        gains = {
+            label(name): found.overall(how, mechanisms, distribution=name)
+            for name in found.distributions
+        }
+        names = list(gains)
+        note = "the text says this of the figures, and that Poisson gains most of the tables"
+        claim = f"{kind}: the uniform distribution gains most"
+        yield f"Figure {number + 1}", claim, _most(names, gains, "Unif."), note
+        others = [name for name in names if name not in ("Gauss.", "Exp.")]
+        trials = [
+            _trial(f"{low} over {name}", gains[low] - gains[name])
+            for low in ("Gauss.", "Exp.")
+            for name in others
+        ]
+        claim = f"{kind}: Gaussian and Exponential gain least"
+        yield f"Figure {number + 1}", claim, trials, ""
+        claim = f"{kind}: Poisson gains most"
+        yield f"Table {number}", claim, _most(names, gains, "Poiss."), ""
+        trials = _least(names, gains, "Gauss.")
+        trials += _least([name for name in names if name != "Gauss."], gains, "Triang.")
+        yield f"Table {number}", f"{kind}: Gaussian gains least, then Triangular", trials, ""
+
+
+def _on_incomes(found: Found, how: How) -> Iterator[Claim]:
+    """Section 4.2 on Figures 1 and 2."""
+
+    def better(names: Sequence[str], epsilons: Sequence[float], sign: int = 1) -> list[Trial]:
+        """The log of the ratio of the losses is negative (sign -1: positive)."""
+        place = {"distribution": REAL, "n": N, "k": K}
+        return [
+            Trial(f"{name}, epsilon {epsilon:g}", sign * value, error)
+            for name in names
+            for epsilon in epsilons
+            for value, error in [found.log_ratio(how, name, **place, epsilon=epsilon)]
+        ]
+
+    most = found.axis("epsilon")[1:]
+    yield "Figure 1", "IBU is better at epsilon 2 and 4", better(ONE_TIME, most), STAND_IN
+    yield "Figure 2", "IBU is better at epsilon 2 and 4", better(LONGITUDINAL, most), STAND_IN
+    some = ("GRR", "OUE", "SS", "OLH")
+    claim = "at epsilon 1 IBU is better for GRR, OUE, SS and OLH"
+    yield "Figure 1", claim, better(some, [1.0]), STAND_IN
+    yield "Figure 1", "at epsilon 1 IBU is worse for BLH", better(["BLH"], [1.0], -1), STAND_IN
+    claim = "at epsilon 1 IBU is not better for L-SUE and L-BLH"
+    yield "Figure 2", claim, better(["L-SUE", "L-BLH"], [1.0], -1), STAND_IN
+    for number, mechanisms in enumerate(_KINDS.values(), 1):
+        gains = {e: average_gain(found, how, mechanisms, e) for e in found.axis("epsilon")}
+        order = [e for e in (2.0, 4.0, 1.0) if e in gains]
+        trials = [
+            Trial(f"epsilon {b:g} over {a:g}", gains[b][0] - gains[a][0],
+                  (gains[a][1] ** 2 + gains[b][1] ** 2) ** 0.5)
+            for a, b in pairwise(order)
+        ]  # fmt: skip
+        claim = "the average gain is highest at epsilon 2, then at 4, then at 1"
+        yield f"Figure {number}", claim, trials, STAND_IN

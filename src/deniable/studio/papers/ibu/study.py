@@ -1,0 +1,61 @@
+"""The whole study: its cells, and the rows and charts made from them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from deniable.datasets import Dataset
+from deniable.studio.papers.cells import Notebook, Settings
+from deniable.studio.papers.ibu.grids import FULL, QUICK, Grid
+from deniable.studio.papers.ibu.populations import incomes
+from deniable.studio.papers.ibu.simulating import simulate
+from deniable.studio.papers.results import Result
+
+
+class Ibu:
+    """What `deniable reproduce ibu` runs."""
+
+    name = "ibu"
+    title = "Arcolezi, Cerna and Palamidessi, On the Utility Gain of Iterative Bayesian Update"
+    data: tuple[str, ...] = ("acs-income",)
+    work = staticmethod(simulate)
+
+    def __init__(
+        self, full: bool, data: Mapping[str, Dataset] | None = None, grid: Grid | None = None
+    ) -> None:
+        self.grid = grid or (FULL if full else QUICK)
+        known = (data or {}).get("acs-income")
+        self._incomes = None if known is None else incomes(known)
+
+    def cells(self) -> list[Settings]:
+        """All cells."""
+        return self.grid.cells(self._incomes)
+
+    def stages(self, notebook: Notebook) -> Iterator[tuple[str, list[Settings]]]:
+        """(name, cells) of each stage."""
+        yield "gains of IBU (Tables 2-3, Figures 1-4)", self.cells()
+
+    def results(self, notebook: Notebook) -> list[Result]:
+        """All rows."""
+        from deniable.studio.papers.ibu import claims, decoders, findings, tables
+        from deniable.studio.papers.ibu.gains import Found
+
+        found = Found(self.cells(), notebook)
+        return [
+            *tables.rows(found),
+            *findings.rows(found),
+            *claims.rows(found),
+            *decoders.rows(found),
+        ]
+
+    def charts(self, results: list[Result]) -> dict[str, Any]:
+        """Charts by the name of their file."""
+        from deniable.studio.papers.ibu import charts
+
+        return {
+            "ibu-figure-1-2": charts.real(results),
+            "ibu-figure-3-4": charts.varied(results),
+            "ibu-tables": charts.tables(results),
+            "ibu-decoders": charts.decoders(results),
+        }
