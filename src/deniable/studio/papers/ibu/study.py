@@ -38,7 +38,7 @@ class Ibu:
 
     def results(self, notebook: Notebook) -> list[Result]:
         """All rows."""
-        from deniable.studio.papers.ibu import claims, decoders, findings, tables
+        from deniable.studio.papers.ibu import claims, clipping, decoders, findings, tables
         from deniable.studio.papers.ibu.gains import Found
 
         found = Found(self.cells(), notebook)
@@ -46,6 +46,7 @@ class Ibu:
             *tables.rows(found),
             *findings.rows(found),
             *claims.rows(found),
+            *clipping.rows(found),
             *decoders.rows(found),
         ]
 

@@ -1,0 +1,37 @@
+"""How much of an average gain is only that gains below 0 count as 0 in every run.
+
+The signed gain is 1 less the geometric mean of the ratios of mean losses: two decoders that are
+equally good have 0. A mean of clipped gains is positive even then.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+
+from deniable.studio.papers.ibu.findings import HOWS
+from deniable.studio.papers.ibu.gains import Found, How
+from deniable.studio.papers.ibu.published import TABLES
+from deniable.studio.papers.ibu.tables import PAPER
+from deniable.studio.papers.results import Cell, Result, compared
+
+
+def rows(found: Found) -> Iterator[Result]:
+    """By table and number of values: clipped, and signed."""
+    for table, (mechanisms, _) in TABLES.items():
+        for setting, how in HOWS.items():
+            for k in found.axis("k"):
+                clipped = found.overall(how, mechanisms, k=k)
+                both = {
+                    "clipped": (clipped.value, clipped.error),
+                    "signed": _signed(found, how, mechanisms, k),
+                }
+                for kind, value in both.items():
+                    cell: Cell = {"setting": setting, "k": k, "gain": kind}
+                    yield compared(PAPER, f"{table}, clipping", cell, None, *value)
+
+
+def _signed(found: Found, how: How, mechanisms: tuple[str, ...], k: float) -> tuple[float, float]:
+    logs = [found.log_ratio(how, name, k=k) for name in mechanisms]
+    ratio = math.exp(sum(value for value, _ in logs) / len(logs))
+    return 100 * (1 - ratio), 100 * ratio * math.hypot(*(error for _, error in logs)) / len(logs)
