@@ -13,10 +13,10 @@ from deniable.cli import app
 from deniable.datasets import Column, Dataset
 from deniable.estimation.ibu import iterate, pure_channel, water_filling
 from deniable.studio.papers.cells import Notebook, finish
-from deniable.studio.papers.ibu import study
+from deniable.studio.papers.ibu import readings, study
 from deniable.studio.papers.ibu.counting import count_all
 from deniable.studio.papers.ibu.designs import MECHANISMS, SETTINGS, design, settings_of
-from deniable.studio.papers.ibu.gains import AS_RUN, Average, How, mean_of
+from deniable.studio.papers.ibu.gains import AS_RUN, Average, Found, How, mean_of
 from deniable.studio.papers.ibu.grids import FULL, QUICK, Grid
 from deniable.studio.papers.ibu.iterating import iterate_all
 from deniable.studio.papers.ibu.populations import REAL, SYNTHETIC, buckets, histograms, incomes
@@ -108,6 +108,7 @@ def test_buckets():
     """Of k + 1 buckets of equal width the last two are one."""
     assert buckets(np.array([0.0, 0.9, 1.1, 2.1, 3.0]), 2).tolist() == [2, 3]
     assert buckets(np.arange(7), 6).tolist() == [1, 1, 1, 1, 1, 2]
+    assert buckets(np.arange(6), 6, equal=True).tolist() == [1] * 6
     sparse = buckets(np.array([0, 1, 1, 5]), 50)
     assert (sparse > 0).sum() == 3
 
@@ -213,6 +214,18 @@ def test_a_study_from_cells_to_charts(tiny):
         assert len(json.dumps(chart.to_dict())) > 1000
 
 
+def test_readings_are_told_apart(tiny):
+    """The distances of all readings; here both kinds of buckets are the same cells."""
+    one, notebook = tiny
+    found = Found(one.cells(), notebook)
+    rows = {(r.where, r.cell["reading"]): r.ours for r in readings.rows(found, found)}
+    assert len(rows) == 2 * 5
+    where = "Table 3, distance to the published cells"
+    assert rows[where, "as run"] == rows[where, "k buckets of equal width"] > 0
+    names = [f"formulas of the {kind}, where they differ" for kind in ("text", "software")]
+    assert rows[where, names[0]] > rows[where, names[1]]
+
+
 def test_without_incomes_the_rest_is_there(tiny):
     _, notebook = tiny
     results = study.Ibu(False, grid=TINY).results(notebook)
@@ -240,5 +253,6 @@ def test_the_papers_settings_are_in_the_full_grid():
         assert grid.sizes == (2, 50, 100, 200)
         assert grid.respondents == (20_000, 100_000)
         assert grid.epsilons == (1.0, 2.0, 4.0)
-    assert len(FULL.cells()) == 5 * 24
+    assert len(FULL.cells()) == len(FULL.equal()) == 5 * 24
+    assert not QUICK.equal()
     assert len(FULL.cells(np.array([1.0, 2.0]))) == 6 * 24

@@ -41,12 +41,12 @@ def real(results: Sequence[Result]) -> Any:
     """Figures 1-2: the gain of each mechanism on incomes, as run and corrected."""
     alt = altair()
     lines = []
-    for number, (kind, mechanisms) in enumerate(KINDS.items(), 1):
+    for number, mechanisms in enumerate(KINDS.values(), 1):
         rows = _cells(results, f"Figure {number}")
         averages = _cells(results, f"Figure {number}, AvgGain")
         panels = [
             _bars([row for row in rows if row["epsilon"] == epsilon], mechanisms).properties(
-                title=alt.TitleParams(_panel(kind, epsilon, averages), fontSize=12)
+                title=alt.TitleParams(_panel(epsilon, averages), fontSize=12)
             )
             for epsilon in dict.fromkeys(row["epsilon"] for row in rows)
         ]
@@ -56,10 +56,10 @@ def real(results: Sequence[Result]) -> Any:
     return _titled(alt.vconcat(*lines), title, subtitle)
 
 
-def _panel(kind: str, epsilon: float, averages: list[dict[str, Any]]) -> str:
+def _panel(epsilon: float, averages: list[dict[str, Any]]) -> str:
     gains = {row["setting"]: row["value"] for row in averages if row["epsilon"] == epsilon}
     told = ", ".join(f"{gain:.0f} % {setting}" for setting, gain in gains.items())
-    return f"{kind}, epsilon {epsilon:g}: average {told}"
+    return f"epsilon {epsilon:g}: average {told}"
 
 
 def _bars(rows: list[dict[str, Any]], order: Sequence[str]) -> Any:
@@ -89,10 +89,11 @@ def varied(results: Sequence[Result]) -> Any:
             )
             for axis in ("epsilon", "n", "k")
         ]
-        lines.append(alt.hconcat(*panels).resolve_scale(color="independent", y="shared"))
+        lines.append(alt.hconcat(*panels).resolve_scale(color="independent", shape="independent"))
     title = "Mean gain of IBU over MI in MSE, by distribution (Figures 3 and 4)"
     subtitle = f"filled: as run; hollow: corrected. {STARRED}"
-    return _titled(alt.vconcat(*lines), title, subtitle)
+    chart = alt.vconcat(*lines).resolve_scale(color="independent", shape="independent")
+    return _titled(chart, title, subtitle)
 
 
 def _points(rows: list[dict[str, Any]], axis: str) -> Any:
@@ -107,7 +108,7 @@ def _points(rows: list[dict[str, Any]], axis: str) -> Any:
             title=None,
             axis=alt.Axis(labelAngle=-35, grid=True),
         ),
-        "y": alt.Y("value:Q", title="gain, %", scale=alt.Scale(domain=[0, 60])),
+        "y": alt.Y("value:Q", title="gain, %", scale=alt.Scale(domain=[0, 90])),
         "xOffset": alt.XOffset("at:N", sort=values),
         "color": alt.Color(
             "at:N", title=axis, scale=alt.Scale(domain=values, range=list(chosen[: len(values)]))
@@ -184,8 +185,8 @@ def decoders(results: Sequence[Result]) -> Any:
             y=alt.Y(
                 "value:Q",
                 title="MSE / MSE of MI",
-                scale=alt.Scale(type="log", domain=[0.05, 6], nice=False),
-                axis=alt.Axis(values=[0.05, 0.1, 0.2, 0.5, 1, 2, 5], format="~g"),
+                scale=alt.Scale(type="log", domain=[0.1, 2], nice=False),
+                axis=alt.Axis(values=[0.1, 0.2, 0.5, 1, 2], format="~g"),
             ),
             color=alt.Color("decoder:N", title=None, scale=colours),
             shape=alt.Shape("decoder:N", title=None, scale=shapes),

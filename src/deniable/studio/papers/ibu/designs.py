@@ -17,6 +17,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cache
 
 from deniable.mechanisms import mechanism
 
@@ -39,6 +40,7 @@ class Design:
     omega: int = 1
 
 
+@cache
 def design(setting: str, name: str, k: int, epsilon: float) -> Design:
     """A mechanism for k values, at epsilon or, if longitudinal, epsilon_1 and twice that."""
     if setting == "corrected" or name not in _PUBLISHED:

@@ -14,10 +14,14 @@ from deniable.studio.papers.ibu.populations import REAL, SYNTHETIC, buckets
 
 @dataclass(frozen=True)
 class Grid:
-    """The axes; in the first ``learned`` runs the default decoder is tried, too."""
+    """The axes; in the first ``learned`` runs the default decoder is tried, too.
+
+    ``readings``: buckets of equal width are tried, too.
+    """
 
     runs: int
     learned: int
+    readings: bool = False
     sizes: tuple[int, ...] = (2, 50, 100, 200)
     respondents: tuple[int, ...] = (20_000, 100_000)
     epsilons: tuple[float, ...] = (1.0, 2.0, 4.0)
@@ -35,6 +39,11 @@ class Grid:
                 cells.append({"distribution": REAL, **one, "histogram": histogram})
         return cells
 
+    def equal(self) -> list[Settings]:
+        """The synthetic data in k buckets of equal width."""
+        extra = {"learned": 0, "equal buckets": True}
+        return [{**one, **extra} for one in self.cells()] if self.readings else []
+
 
 QUICK = Grid(runs=4, learned=0)
-FULL = Grid(runs=20, learned=4)
+FULL = Grid(runs=20, learned=4, readings=True)

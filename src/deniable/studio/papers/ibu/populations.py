@@ -33,11 +33,12 @@ FIRST_STATES = ("AL", "AK")
 LEAST_INCOME = 100.0
 
 
-def buckets(sample: Sample, k: int) -> Counts:
-    """How many are in each of k buckets, the last of which is twice as wide."""
-    counts, _ = np.histogram(sample, bins=k + 1)
-    counts[-2] += counts[-1]
-    return counts[:-1].astype(np.int64)
+def buckets(sample: Sample, k: int, equal: bool = False) -> Counts:
+    """How many are in each of k buckets, the last of which is twice as wide unless ``equal``."""
+    counts, _ = np.histogram(sample, bins=k if equal else k + 1)
+    if not equal:
+        counts[-2] += counts[-1]
+    return counts[:k].astype(np.int64)
 
 
 def incomes(data: Dataset) -> NDArray[np.float64]:
@@ -65,4 +66,5 @@ def histograms(settings: Settings, rng: np.random.Generator) -> Counts:
     name = settings["distribution"]
     seeds = ([zlib.crc32(name.encode()), n, run] for run in range(runs))
     samples = (SYNTHETIC[name](np.random.default_rng(seed), n) for seed in seeds)
-    return np.array([buckets(sample, settings["k"]) for sample in samples])
+    equal = "equal buckets" in settings
+    return np.array([buckets(sample, settings["k"], equal) for sample in samples])

@@ -39,7 +39,8 @@ def _read(text: str, mechanisms: tuple[str, ...]) -> dict[Place, float]:
     }
 
 
-TABLES = {
+#: The mechanisms and the numbers of each.
+TABLES: dict[str, tuple[tuple[str, ...], dict[Place, float]]] = {
     "Table 2": (ONE_TIME, _read(_TABLE_2, ONE_TIME)),
     "Table 3": (LONGITUDINAL, _read(_TABLE_3, LONGITUDINAL)),
 }

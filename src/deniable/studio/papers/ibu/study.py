@@ -35,10 +35,18 @@ class Ibu:
     def stages(self, notebook: Notebook) -> Iterator[tuple[str, list[Settings]]]:
         """(name, cells) of each stage."""
         yield "gains of IBU (Tables 2-3, Figures 1-4)", self.cells()
+        yield "another reading of the buckets", self.grid.equal()
 
     def results(self, notebook: Notebook) -> list[Result]:
         """All rows."""
-        from deniable.studio.papers.ibu import claims, clipping, decoders, findings, tables
+        from deniable.studio.papers.ibu import (
+            claims,
+            clipping,
+            decoders,
+            findings,
+            readings,
+            tables,
+        )
         from deniable.studio.papers.ibu.gains import Found
 
         found = Found(self.cells(), notebook)
@@ -48,6 +56,7 @@ class Ibu:
             *claims.rows(found),
             *clipping.rows(found),
             *decoders.rows(found),
+            *readings.rows(found, Found(self.grid.equal(), notebook)),
         ]
 
     def charts(self, results: list[Result]) -> dict[str, Any]:

@@ -4,15 +4,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from itertools import combinations
-
-import numpy as np
+from dataclasses import replace
 
 from deniable.studio.papers.ibu.designs import settings_of
 from deniable.studio.papers.ibu.gains import AS_RUN, CORRECTED, Average, Found, How, mean_of
 from deniable.studio.papers.ibu.populations import REAL
 from deniable.studio.papers.ibu.published import AVERAGE, DISTRIBUTIONS, METRICS, TABLES
-from deniable.studio.papers.results import Result, compared
+from deniable.studio.papers.results import Cell, Result, compared
 
 PAPER = "ibu"
 #: Published gains are whole percents.
@@ -24,14 +22,16 @@ TEXT = "as the text prints it; the authors' software does otherwise"
 def rows(found: Found) -> Iterator[Result]:
     """All cells of both tables."""
     for table, (mechanisms, published) in TABLES.items():
+        differing = [name for name in mechanisms if "text" in settings_of(name)]
         for metric in METRICS:
             numbers = {place[:2]: x for place, x in published.items() if place[2] == metric}
-            for how, where in ((AS_RUN, ""), (CORRECTED, ", corrected")):
-                whole = _Table(found, How(how.setting, how.decoder, metric), mechanisms)
-                yield from _compared(table + where, whole, {} if where else numbers)
-            differing = [name for name in mechanisms if "text" in settings_of(name)]
-            whole = _Table(found, How("text", "update", metric), differing)
-            yield from _compared(f"{table}, text", whole, numbers, TEXT)
+            run = _averages(found, replace(AS_RUN, metric=metric), mechanisms)
+            yield from _compared(table, metric, run, numbers)
+            right = _averages(found, replace(CORRECTED, metric=metric), mechanisms)
+            yield from _compared(f"{table}, corrected", metric, right, {})
+            text = _averages(found, How("text", "update", metric), differing)
+            some = {place: one for place, one in text.items() if place[1] != AVERAGE}
+            yield from _compared(f"{table}, text", metric, some, numbers, TEXT)
 
 
 def label(distribution: str) -> str:
@@ -39,53 +39,35 @@ def label(distribution: str) -> str:
     return "Real" if distribution == REAL else distribution
 
 
-class _Table:
-    """The averages of a table, with its last row and last column."""
-
-    def __init__(self, found: Found, how: How, mechanisms: Sequence[str]) -> None:
-        self.how, self.mechanisms = how, mechanisms
-        self.names = found.distributions
-        self.cells: dict[tuple[str, str], Average] = {
-            (row, column): found.average(how, column, distribution=row)
-            for row in self.names
-            for column in mechanisms
-        }
-        self.between = {row: self._between(row) for row in self.names}
-        if len(self.names) == len(DISTRIBUTIONS):
-            for column in mechanisms:
-                self.cells[AVERAGE, column] = mean_of(
-                    [self.cells[row, column] for row in self.names]
-                )
-            self.between[AVERAGE] = sum(self.between.values()) / len(self.names) ** 2
-
-    def with_averages(self) -> dict[tuple[str, str], Average]:
-        """All cells, and the averages over the mechanisms."""
-        across = {
-            (row, AVERAGE): mean_of([self.cells[row, column] for column in self.mechanisms])
-            for row in dict.fromkeys(row for row, _ in self.cells)
-        }
-        return {**self.cells, **across}
-
-    def _between(self, row: str) -> float:
-        """The variance of a gain between samples: what two mechanisms in one run have in common."""
-        runs = [self.cells[row, column].runs for column in self.mechanisms]
-        common = [float(np.cov(a, b)[0, 1]) for a, b in combinations(runs, 2)]
-        return max(0.0, float(np.mean(common)))
+def _averages(found: Found, how: How, mechanisms: Sequence[str]) -> dict[tuple[str, str], Average]:
+    """The cells of a table, with its last row (if all distributions are there) and column."""
+    names = list(found.distributions)
+    cells = {
+        (row, column): found.average(how, column, distribution=row)
+        for row in names
+        for column in mechanisms
+    }
+    if len(names) == len(DISTRIBUTIONS):
+        for column in mechanisms:
+            cells[AVERAGE, column] = mean_of([cells[row, column] for row in names])
+        names.append(AVERAGE)
+    for row in names:
+        cells[row, AVERAGE] = mean_of([cells[row, column] for column in mechanisms])
+    return cells
 
 
 def _compared(
-    where: str, table: _Table, published: dict[tuple[str, str], float], reason: str = ""
+    where: str,
+    metric: str,
+    cells: dict[tuple[str, str], Average],
+    published: dict[tuple[str, str], float],
+    reason: str = "",
 ) -> Iterator[Result]:
-    """The published numbers have errors like ours, and one sample for all of their runs.
-
-    The error of a row is that of the difference.
-    """
-    cells = table.cells if reason else table.with_averages()
+    """The published numbers come from 20 runs, too: the error of a row is that of the difference
+    of two numbers with our error."""
     for (row, column), average in cells.items():
         number = published.get((label(row), column))
-        error = average.error
-        if number is not None:
-            error = math.hypot(error, error, math.sqrt(table.between[row]))
+        error = average.error * (1.0 if number is None else math.sqrt(2))
         about = "; ".join(part for part in (reason, STAND_IN if row == REAL else "") if part)
-        cell = {"distribution": row, "mechanism": column, "metric": table.how.metric}
+        cell: Cell = {"distribution": row, "mechanism": column, "metric": metric}
         yield compared(PAPER, where, cell, number, average.value, error, ROUNDING, about)
