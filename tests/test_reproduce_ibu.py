@@ -162,7 +162,7 @@ def test_published_tables():
     assert AS_RUN.key("GRR") == How("text", "update").key("GRR") == "GRR corrected"
 
 
-TINY = Grid(runs=3, learned=0, sizes=(2, 100), respondents=(20_000, 20_001))
+TINY = Grid(runs=2, learned=0, sizes=(2, 100), respondents=(20_000, 20_001))
 
 
 @pytest.fixture(scope="module")

@@ -72,6 +72,7 @@ class Found:
 
     def __init__(self, cells: Sequence[Settings], notebook: Notebook) -> None:
         self.cells = [(settings, notebook[settings]) for settings in cells]
+        self._chosen: dict[tuple[tuple[str, object], ...], list[tuple[Settings, Values]]] = {}
 
     @cached_property
     def distributions(self) -> tuple[str, ...]:
@@ -84,11 +85,14 @@ class Found:
 
     def where(self, **wanted: object) -> list[tuple[Settings, Values]]:
         """The cells with these settings."""
-        return [
-            (settings, values)
-            for settings, values in self.cells
-            if all(settings[name] == value for name, value in wanted.items())
-        ]
+        key = tuple(wanted.items())
+        if key not in self._chosen:
+            self._chosen[key] = [
+                (settings, values)
+                for settings, values in self.cells
+                if all(settings[name] == value for name, value in key)
+            ]
+        return self._chosen[key]
 
     def average(self, how: How, mechanism: str, **wanted: object) -> Average:
         """The mean gain, in percent, over the cells with these settings."""

@@ -80,13 +80,13 @@ def _summary(decoded: Decoded, truth: Floats) -> Values:
 
 
 def _compared(losses: Floats, inverse: Floats) -> Values:
-    own, base = losses / losses.mean(), inverse / inverse.mean()
-    root = len(losses) ** 0.5
-    ratio = np.log(losses.mean() / inverse.mean())
+    mean, base = losses.mean(), inverse.mean()
+    own = losses / mean
+    spreads = np.std([own, own - inverse / base], axis=1, ddof=1) / len(losses) ** 0.5
     gains = np.maximum(1 - losses / inverse, 0.0)
     return {
-        "loss": [_short(losses.mean()), _short(own.std(ddof=1) / root)],
-        "log": [_short(ratio), _short((own - base).std(ddof=1) / root)],
+        "loss": [_short(mean), _short(spreads[0])],
+        "log": [_short(np.log(mean / base)), _short(spreads[1])],
         "gains": [round(float(gain), 5) for gain in gains],
     }
 
