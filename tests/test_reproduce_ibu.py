@@ -167,7 +167,7 @@ TINY = Grid(runs=2, learned=0, sizes=(2, 100), respondents=(20_000, 20_001))
 
 @pytest.fixture(scope="module")
 def tiny(tmp_path_factory, survey):
-    """A finished tiny study: few steps of the update."""
+    """A finished tiny study."""
     notebook = Notebook(tmp_path_factory.mktemp("ibu") / "cells.jsonl", 3)
     one = study.Ibu(False, {"acs-income": survey}, grid=TINY)
     for _, cells in one.stages(notebook):
@@ -224,6 +224,18 @@ def test_readings_are_told_apart(tiny):
     assert rows[where, "as run"] == rows[where, "k buckets of equal width"] > 0
     names = [f"formulas of the {kind}, where they differ" for kind in ("text", "software")]
     assert rows[where, names[0]] > rows[where, names[1]]
+
+
+def test_promises_of_the_published_l_grr(tiny):
+    """ln((a c + k - 1) / (a + c + k - 2)) with the published c; right for two values."""
+    results = tiny[0].results(tiny[1])
+    rows = [r for r in results if r.where == "section 3.2, epsilon of a first report"]
+    for row in rows:
+        k, epsilon = int(row.cell["k"]), float(row.cell["epsilon_1"])
+        a, b = math.exp(2 * epsilon), math.exp(epsilon)
+        c = (a * b - 1) / (a - b)
+        assert row.ours == pytest.approx(math.log((a * c + k - 1) / (a + c + k - 2)), rel=1e-9)
+        assert row.verdict is (Verdict.reproduced if k == 2 else Verdict.differs)
 
 
 def test_without_incomes_the_rest_is_there(tiny):

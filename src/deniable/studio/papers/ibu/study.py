@@ -44,6 +44,7 @@ class Ibu:
             clipping,
             decoders,
             findings,
+            promises,
             readings,
             tables,
         )
@@ -56,6 +57,7 @@ class Ibu:
             *claims.rows(found),
             *clipping.rows(found),
             *decoders.rows(found),
+            *promises.rows(found),
             *readings.rows(found, Found(self.grid.equal(), notebook)),
         ]
 
