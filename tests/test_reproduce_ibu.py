@@ -172,7 +172,7 @@ def tiny(tmp_path_factory, survey):
     one = study.Ibu(False, {"acs-income": survey}, grid=TINY)
     for _, cells in one.stages(notebook):
         list(finish(cells, one.work, notebook))
-    return one, notebook
+    return one, notebook, one.results(notebook)
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -201,8 +201,7 @@ def test_a_cell_knows_all_decoders():
 
 
 def test_a_study_from_cells_to_charts(tiny):
-    one, notebook = tiny
-    results = one.results(notebook)
+    one, _, results = tiny
     places = {result.where for result in results}
     for where in ("Table 2", "Table 3, text", "Table 2, corrected", "Figure 1", "Figure 4"):
         assert where in places
@@ -216,7 +215,7 @@ def test_a_study_from_cells_to_charts(tiny):
 
 def test_readings_are_told_apart(tiny):
     """The distances of all readings; here both kinds of buckets are the same cells."""
-    one, notebook = tiny
+    one, notebook, _ = tiny
     found = Found(one.cells(), notebook)
     rows = {(r.where, r.cell["reading"]): r.ours for r in readings.rows(found, found)}
     assert len(rows) == 2 * 5
@@ -228,8 +227,7 @@ def test_readings_are_told_apart(tiny):
 
 def test_promises_of_the_published_l_grr(tiny):
     """ln((a c + k - 1) / (a + c + k - 2)) with the published c; right for two values."""
-    results = tiny[0].results(tiny[1])
-    rows = [r for r in results if r.where == "section 3.2, epsilon of a first report"]
+    rows = [r for r in tiny[2] if r.where == "section 3.2, epsilon of a first report"]
     for row in rows:
         k, epsilon = int(row.cell["k"]), float(row.cell["epsilon_1"])
         a, b = math.exp(2 * epsilon), math.exp(epsilon)
@@ -239,7 +237,7 @@ def test_promises_of_the_published_l_grr(tiny):
 
 
 def test_without_incomes_the_rest_is_there(tiny):
-    _, notebook = tiny
+    _, notebook, _ = tiny
     results = study.Ibu(False, grid=TINY).results(notebook)
     rows = [result for result in results if result.where == "Table 2"]
     assert len(rows) == 5 * 8 * 2
@@ -249,7 +247,7 @@ def test_without_incomes_the_rest_is_there(tiny):
 
 def test_the_command_writes(tiny, tmp_path, monkeypatch):
     """All cells but those of real data, which is not given, are finished."""
-    _, notebook = tiny
+    _, notebook, _ = tiny
     monkeypatch.setattr(study, "QUICK", TINY)
     (tmp_path / "cells.jsonl").write_bytes(notebook.path.read_bytes())
     command = ["reproduce", "ibu", "--processes", "1", "--no-charts", "--seed", "3"]

@@ -100,22 +100,11 @@ def _points(rows: list[dict[str, Any]], axis: str) -> Any:
     alt = altair()
     some = [{**row, "at": f"{row[axis]:,g}"} for row in rows]
     values = list(dict.fromkeys(row["at"] for row in some))
-    chosen = (COLOURS[0], COLOURS[1], COLOURS[2], COLOURS[4])
     encoding = {
-        "x": alt.X(
-            "distribution:N",
-            sort=[_starred(name) for name in DISTRIBUTIONS],
-            title=None,
-            axis=alt.Axis(labelAngle=-35, grid=True),
-        ),
+        "x": _across(),
         "y": alt.Y("value:Q", title="gain, %", scale=alt.Scale(domain=[0, 90])),
         "xOffset": alt.XOffset("at:N", sort=values),
-        "color": alt.Color(
-            "at:N", title=axis, scale=alt.Scale(domain=values, range=list(chosen[: len(values)]))
-        ),
-        "shape": alt.Shape(
-            "at:N", title=axis, scale=alt.Scale(domain=values, range=list(SHAPES[: len(values)]))
-        ),
+        **_marks("at:N", values, axis),
     }
     layers = [
         alt.Chart(alt.Data(values=[row for row in some if row["setting"] == setting]))
@@ -124,6 +113,26 @@ def _points(rows: list[dict[str, Any]], axis: str) -> Any:
         for setting in ("as run", "corrected")
     ]
     return alt.layer(*layers).properties(width=270, height=210)
+
+
+def _across() -> Any:
+    """Distributions in the order of the tables."""
+    alt = altair()
+    order = [_starred(name) for name in DISTRIBUTIONS]
+    axis = alt.Axis(labelAngle=-35, grid=True)
+    return alt.X("distribution:N", sort=order, title=None, axis=axis)
+
+
+def _marks(field: str, values: list[str], title: str | None) -> dict[str, Any]:
+    """A colour and a shape for each value."""
+    alt = altair()
+    chosen = (COLOURS[0], COLOURS[1], COLOURS[2], COLOURS[4])
+    colours = alt.Scale(domain=values, range=list(chosen[: len(values)]))
+    shapes = alt.Scale(domain=values, range=list(SHAPES[: len(values)]))
+    return {
+        "color": alt.Color(field, title=title, scale=colours),
+        "shape": alt.Shape(field, title=title, scale=shapes),
+    }
 
 
 def tables(results: Sequence[Result]) -> Any:
@@ -169,34 +178,27 @@ def decoders(results: Sequence[Result]) -> Any:
     alt = altair()
     found = _cells(results, "MSE relative to MI")
     rows = [row for row in found if "distribution" in row]
-    names = [name for name in DECODERS if any(row["decoder"] == name for row in rows)]
-    colours = alt.Scale(domain=names, range=list(COLOURS[: len(names)]))
-    shapes = alt.Scale(domain=names, range=list(SHAPES[: len(names)]))
-    panels = []
-    for epsilon in dict.fromkeys(row["epsilon"] for row in rows):
-        some = [row for row in rows if row["epsilon"] == epsilon]
-        base = alt.Chart(alt.Data(values=some)).encode(
-            x=alt.X(
-                "distribution:N",
-                sort=[_starred(name) for name in DISTRIBUTIONS],
-                title=None,
-                axis=alt.Axis(labelAngle=-35, grid=True),
-            ),
-            y=alt.Y(
-                "value:Q",
-                title="MSE / MSE of MI",
-                scale=alt.Scale(type="log", domain=[0.1, 2], nice=False),
-                axis=alt.Axis(values=[0.1, 0.2, 0.5, 1, 2], format="~g"),
-            ),
-            color=alt.Color("decoder:N", title=None, scale=colours),
-            shape=alt.Shape("decoder:N", title=None, scale=shapes),
+    panels = [
+        _relative([row for row in rows if row["epsilon"] == epsilon]).properties(
+            title=alt.TitleParams(f"epsilon {epsilon:g}", fontSize=12)
         )
-        one = alt.Chart(alt.Data(values=[{"one": 1}])).mark_rule(color="#6b7280")
-        points = base.mark_point(filled=True, size=70, opacity=1)
-        panel = alt.layer(one.encode(y="one:Q"), points).properties(
-            width=250, height=240, title=alt.TitleParams(f"epsilon {epsilon:g}", fontSize=12)
-        )
-        panels.append(panel)
+        for epsilon in dict.fromkeys(row["epsilon"] for row in rows)
+    ]
     title = "MSE relative to MI (clipped and normalised), seven one-time mechanisms, k > 2"
     subtitle = f"below the line: better than MI. {STARRED}"
     return _titled(alt.hconcat(*panels), title, subtitle)
+
+
+def _relative(rows: list[dict[str, Any]]) -> Any:
+    alt = altair()
+    names = [name for name in DECODERS if any(row["decoder"] == name for row in rows)]
+    scale = alt.Scale(type="log", domain=[0.1, 2], nice=False)
+    axis = alt.Axis(values=[0.1, 0.2, 0.5, 1, 2], format="~g")
+    points = alt.Chart(alt.Data(values=rows)).mark_point(filled=True, size=70, opacity=1)
+    shown = points.encode(
+        x=_across(),
+        y=alt.Y("value:Q", title="MSE / MSE of MI", scale=scale, axis=axis),
+        **_marks("decoder:N", names, None),
+    )
+    one = alt.Chart(alt.Data(values=[{"one": 1}])).mark_rule(color="#6b7280")
+    return alt.layer(one.encode(y="one:Q"), shown).properties(width=250, height=240)

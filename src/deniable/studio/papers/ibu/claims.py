@@ -107,64 +107,76 @@ def _by_distribution(found: Found, how: How) -> Iterator[Claim]:
             label(name): found.overall(how, mechanisms, distribution=name)
             for name in found.distributions
         }
-        names = list(gains)
-        note = "the text says this of the figures, and that Poisson gains most of the tables"
-        claim = f"{kind}: the uniform distribution gains most"
-        yield f"Figure {number + 1}", claim, _most(names, gains, "Unif."), note
-        others = [name for name in names if name not in ("Gauss.", "Exp.")]
-        trials = [
-            _trial(f"{low} over {name}", gains[low] - gains[name])
-            for low in ("Gauss.", "Exp.")
-            for name in others
-        ]
-        claim = f"{kind}: Gaussian and Exponential gain least"
-        yield f"Figure {number + 1}", claim, trials, ""
-        claim = f"{kind}: Poisson gains most"
-        yield f"Table {number}", claim, _most(names, gains, "Poiss."), ""
-        if "Real" in gains:
-            rest = [name for name in names if name != "Poiss."]
-            claim = f"{kind}: Real gains most after Poisson"
-            yield f"Table {number}", claim, _most(rest, gains, "Real"), STAND_IN
-        trials = _least(names, gains, "Gauss.")
-        trials += _least([name for name in names if name != "Gauss."], gains, "Triang.")
-        yield f"Table {number}", f"{kind}: Gaussian gains least, then Triangular", trials, ""
+        for claim, trials, note in _of_figures(gains):
+            yield f"Figure {number + 1}", f"{kind}: {claim}", trials, note
+        for claim, trials, note in _of_tables(gains):
+            yield f"Table {number}", f"{kind}: {claim}", trials, note
+
+
+def _of_figures(gains: dict[str, Average]) -> Iterator[tuple[str, list[Trial], str]]:
+    note = "the text says this of the figures, and that Poisson gains most of the tables"
+    yield "the uniform distribution gains most", _most(list(gains), gains, "Unif."), note
+    trials = [
+        _trial(f"{low} over {name}", gains[low] - gains[name])
+        for low in ("Gauss.", "Exp.")
+        for name in gains
+        if name not in ("Gauss.", "Exp.")
+    ]
+    yield "Gaussian and Exponential gain least", trials, ""
+
+
+def _of_tables(gains: dict[str, Average]) -> Iterator[tuple[str, list[Trial], str]]:
+    yield "Poisson gains most", _most(list(gains), gains, "Poiss."), ""
+    if "Real" in gains:
+        rest = [name for name in gains if name != "Poiss."]
+        yield "Real gains most after Poisson", _most(rest, gains, "Real"), STAND_IN
+    trials = _least(list(gains), gains, "Gauss.")
+    trials += _least([name for name in gains if name != "Gauss."], gains, "Triang.")
+    yield "Gaussian gains least, then Triangular", trials, ""
 
 
 def _on_incomes(found: Found, how: How) -> Iterator[Claim]:
     """Section 4.2 on Figures 1 and 2."""
 
-    def better(names: Sequence[str], epsilons: Sequence[float], sign: int = 1) -> list[Trial]:
-        """The log of the ratio of the losses is negative (sign -1: positive)."""
+    def ratios(names: Sequence[str], epsilons: Sequence[float]) -> list[Trial]:
+        """The logs of the ratios of the losses: negative if IBU is better."""
         place = {"distribution": REAL, "n": N, "k": K}
         return [
-            Trial(f"{name}, epsilon {epsilon:g}", sign * value, error)
+            Trial(f"{name}, epsilon {e:g}", *found.log_ratio(how, name, **place, epsilon=e))
             for name in names
-            for epsilon in epsilons
-            for value, error in [found.log_ratio(how, name, **place, epsilon=epsilon)]
+            for e in epsilons
         ]
 
     most = found.axis("epsilon")[1:]
-    yield "Figure 1", "IBU is better at epsilon 2 and 4", better(ONE_TIME, most), STAND_IN
-    yield "Figure 2", "IBU is better at epsilon 2 and 4", better(LONGITUDINAL, most), STAND_IN
-    some = ("GRR", "OUE", "SS", "OLH")
-    claim = "at epsilon 1 IBU is better for GRR, OUE, SS and OLH"
-    yield "Figure 1", claim, better(some, [1.0]), STAND_IN
-    claim = "at epsilon 1 IBU is similar to MI for SUE and THE"
-    trials = [
-        Trial(trial.name, abs(trial.value) - math.log(1 + CLOSE), trial.error)
-        for trial in better(["SUE", "THE"], [1.0])
-    ]
-    yield "Figure 1", claim, trials, f"'similar': MSEs within {CLOSE:.0%}; {STAND_IN}"
-    yield "Figure 1", "at epsilon 1 IBU is worse for BLH", better(["BLH"], [1.0], -1), STAND_IN
-    claim = "at epsilon 1 IBU is not better for L-SUE and L-BLH"
-    yield "Figure 2", claim, better(["L-SUE", "L-BLH"], [1.0], -1), STAND_IN
     for number, mechanisms in enumerate(_KINDS.values(), 1):
-        gains = {e: average_gain(found, how, mechanisms, e) for e in found.axis("epsilon")}
-        order = [e for e in (2.0, 4.0, 1.0) if e in gains]
-        trials = [
-            Trial(f"epsilon {b:g} over {a:g}", gains[b][0] - gains[a][0],
-                  (gains[a][1] ** 2 + gains[b][1] ** 2) ** 0.5)
-            for a, b in pairwise(order)
-        ]  # fmt: skip
+        claim = "IBU is better at epsilon 2 and 4"
+        yield f"Figure {number}", claim, ratios(mechanisms, most), STAND_IN
         claim = "the average gain is highest at epsilon 2, then at 4, then at 1"
-        yield f"Figure {number}", claim, trials, STAND_IN
+        yield f"Figure {number}", claim, _average_order(found, how, mechanisms), STAND_IN
+    claim = "at epsilon 1 IBU is better for GRR, OUE, SS and OLH"
+    yield "Figure 1", claim, ratios(("GRR", "OUE", "SS", "OLH"), [1.0]), STAND_IN
+    claim = "at epsilon 1 IBU is similar to MI for SUE and THE"
+    close = [_close(trial) for trial in ratios(("SUE", "THE"), [1.0])]
+    yield "Figure 1", claim, close, f"'similar': MSEs within {CLOSE:.0%}; {STAND_IN}"
+    claim = "at epsilon 1 IBU is worse for BLH"
+    yield "Figure 1", claim, [_opposite(one) for one in ratios(["BLH"], [1.0])], STAND_IN
+    claim = "at epsilon 1 IBU is not better for L-SUE and L-BLH"
+    worse = [_opposite(one) for one in ratios(["L-SUE", "L-BLH"], [1.0])]
+    yield "Figure 2", claim, worse, STAND_IN
+
+
+def _opposite(trial: Trial) -> Trial:
+    return Trial(trial.name, -trial.value, trial.error)
+
+
+def _close(trial: Trial) -> Trial:
+    return Trial(trial.name, abs(trial.value) - math.log(1 + CLOSE), trial.error)
+
+
+def _average_order(found: Found, how: How, mechanisms: Sequence[str]) -> list[Trial]:
+    gains = {e: average_gain(found, how, mechanisms, e) for e in (2.0, 4.0, 1.0)}
+    return [
+        Trial(f"epsilon {b:g} over {a:g}", gains[b][0] - gains[a][0],
+              math.hypot(gains[a][1], gains[b][1]))
+        for a, b in pairwise(gains)
+    ]  # fmt: skip
