@@ -85,7 +85,8 @@ def _load(wanted: Mapping[str, Sequence[str]], folder: Path | None) -> dict[str,
         if folder is not None:
             try:
                 found[name] = load(name, folder)
-                missing = ", ".join(c for c in columns if c not in found[name].columns)
+                held = {column.lower() for column in found[name].columns}
+                missing = ", ".join(c for c in columns if c.lower() not in held)
                 missing = missing and f"{found[name].note} has no {missing}"
             except FileNotFoundError as error:
                 missing = str(error)

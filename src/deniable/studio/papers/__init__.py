@@ -12,8 +12,6 @@ from deniable.errors import InvalidArgument
 STUDIES = {
     "comparative": ("deniable.studio.papers.comparative.study", "Comparative"),
     "kairouz": ("deniable.studio.papers.kairouz.study", "Kairouz"),
-#: Where the study of each paper is. It has a name, a title, the names of the data sets that it
-#: uses, stages of cells, work for a cell, and makes results and charts of the finished cells.
     "ibu": ("deniable.studio.papers.ibu.study", "Ibu"),
 }
 

@@ -18,7 +18,7 @@ class Ibu:
 
     name = "ibu"
     title = "Arcolezi, Cerna and Palamidessi, On the Utility Gain of Iterative Bayesian Update"
-    data: tuple[str, ...] = ("acs-income",)
+    data: Mapping[str, tuple[str, ...]] = {"acs-income": ("PINCP",)}
     work = staticmethod(simulate)
 
     def __init__(
