@@ -24,6 +24,8 @@ _OVERFLOW = 4 * LINE
 _COUNTER = _OVERFLOW + LINE
 _WIDE = 1024
 _LONG = 1 << 18
+#: Words whose bits are faster spread out and summed than prepared for the trees.
+_SHORT = 256
 
 
 @inlined
@@ -131,6 +133,9 @@ def column_sums(words: Words, row_bits: int) -> NDArray[np.int64]:
     those of the rows that share a stretch. Long inputs are read in wide stretches: sixteen streams
     a few pages apart keep the memory busier than one.
     """
+    if words.size <= _SHORT:
+        bits = np.unpackbits(words.view(np.uint8), bitorder="little")
+        return np.asarray(bits.reshape(-1, row_bits).sum(axis=0, dtype=np.int64))
     narrow = math.lcm(LINE, max(1, row_bits // 64))
     wide = narrow * -(-_WIDE // narrow)
     split = words.size // (wide * _TREE) * wide * _TREE if words.size >= _LONG else 0

@@ -6,6 +6,7 @@ import secrets
 import time
 
 from starlette.datastructures import Headers
+from starlette.types import Scope
 
 from deniable.errors import InvalidArgument
 from deniable.service.problems import Problem
@@ -38,9 +39,11 @@ class Access:
         if not token_fits(_bearer(headers), self._tokens):
             raise Problem("no-token", "Send `Authorization: Bearer <token>`; see `deniable token`.")
 
-    def require_key(self, headers: Headers) -> None:
+    def require_key(self, scope: Scope) -> None:
         """Refuse whoever lacks the key, if there is one."""
-        if self._key is not None and not token_fits(_bearer(headers), [self._key]):
+        if self._key is None:
+            return
+        if not token_fits(_bearer(Headers(scope=scope)), [self._key]):
             raise Problem("no-key", "Send `Authorization: Bearer <key>`.")
 
     def require_partner(self, headers: Headers) -> None:

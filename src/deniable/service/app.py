@@ -13,7 +13,7 @@ from typing import Any
 import msgspec
 from starlette.applications import Starlette
 from starlette.concurrency import run_in_threadpool
-from starlette.datastructures import Headers, QueryParams
+from starlette.datastructures import QueryParams
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import Response
@@ -103,17 +103,16 @@ class Service:
             return _on_unavailable(None, error)
 
     async def _submitted(self, scope: Scope, receive: Receive) -> Response:
-        headers = Headers(scope=scope)
-        self._access.require_key(headers)
+        self._access.require_key(scope)
         with Visit(self._singles) as visit:
-            body = await visit.body(headers, receive)
+            body = await visit.body(scope, receive)
             name, packed = self._intake.single(body)
         return self._answer("deniable_submissions_total", await self._writer.add(name, packed))
 
     async def submit_batch(self, request: Request) -> Response:
         self._access.require_partner(request.headers)
         with Visit(self._batches) as visit:
-            body = await visit.body(request.headers, request.receive)
+            body = await visit.body(request.scope, request.receive)
             async with self._counting:  # one at a time: it takes several times its length
                 name, counts = await run_in_threadpool(self._intake.batch, body)
             outcome = await self._writer.add(name, body, counts)

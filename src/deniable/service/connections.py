@@ -6,9 +6,39 @@ head of a request a byte at a time, it keeps for ever.
 
 from __future__ import annotations
 
-from asyncio import TimerHandle, Transport
+from asyncio import AbstractEventLoop, TimerHandle, Transport
+from typing import Any
 
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
+
+
+class OneWrite:
+    """A transport that sends what is written in one turn of the loop together.
+
+    Head and body of an answer are written one after the other, and sending is what an answer costs
+    most.
+    """
+
+    def __init__(self, transport: Transport, loop: AbstractEventLoop) -> None:
+        self._transport, self._loop = transport, loop
+        self._parts: list[bytes] = []
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._transport, name)
+
+    def write(self, data: bytes) -> None:
+        if not self._parts:
+            self._loop.call_soon(self.flush)
+        self._parts.append(data)
+
+    def close(self) -> None:
+        self.flush()
+        self._transport.close()
+
+    def flush(self) -> None:
+        if self._parts:
+            self._transport.write(b"".join(self._parts))
+            self._parts.clear()
 
 
 def limited(most: int, seconds: float) -> type[HttpToolsProtocol]:
@@ -28,6 +58,7 @@ def limited(most: int, seconds: float) -> type[HttpToolsProtocol]:
 
         def connection_made(self, transport: Transport) -> None:  # type: ignore[override]
             super().connection_made(transport)
+            self.transport = OneWrite(transport, self.loop)  # type: ignore[assignment]
             self.idle_since = self.loop.time()
             self._look()
             if len(self.connections) > most:
@@ -36,6 +67,10 @@ def limited(most: int, seconds: float) -> type[HttpToolsProtocol]:
                 leaving = min(idle, key=lambda one: one.idle_since, default=self)
                 self.connections.discard(leaving)
                 leaving.transport.close()
+
+        def eof_received(self) -> None:
+            self.transport.flush()  # type: ignore[attr-defined]
+            super().eof_received()
 
         def connection_lost(self, exc: Exception | None) -> None:
             super().connection_lost(exc)

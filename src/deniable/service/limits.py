@@ -9,7 +9,6 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from starlette.datastructures import Headers
 from starlette.responses import Response
 from starlette.types import ASGIApp, Receive, Scope, Send
 
@@ -138,14 +137,15 @@ class Visit:
     def __exit__(self, *_: object) -> None:
         self._room.leave(self._size)
 
-    async def body(self, headers: Headers, receive: Receive) -> bytes:
+    async def body(self, scope: Scope, receive: Receive) -> bytes:
         """The body, if it has the right type and is not too long; it is never read further."""
         room, task = self._room, asyncio.current_task()
-        found = headers.get("content-type", "").partition(";")[0].strip().lower()
-        if found != room.media_type:
+        headers: dict[bytes, bytes] = dict(scope["headers"])
+        found = headers.get(b"content-type", b"").partition(b";")[0].strip().lower()
+        if found != room.media_type.encode():
             raise Problem("media-type", f"This takes {room.media_type}.")
-        length = headers.get("content-length", "0")
-        if not length.isdecimal() or int(length) > room.most:
+        length = headers.get(b"content-length", b"0")
+        if not length.isdigit() or int(length) > room.most:
             raise Problem("too-large", f"At most {room.most} bytes.")
         assert task is not None
         room.begin(task, int(length))

@@ -10,8 +10,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from deniable.service.packing import Counts
 from deniable.service.store import Outcome, Store
@@ -20,8 +19,7 @@ from deniable.service.store import Outcome, Store
 MOST = 1_000
 
 
-@dataclass(frozen=True)
-class _Waiting:
+class _Waiting(NamedTuple):
     """A submission, or a batch if it has counts, and who waits for its outcome."""
 
     name: bytes

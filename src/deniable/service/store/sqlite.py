@@ -101,10 +101,19 @@ class SQLiteStore(SQLStore):
         return found
 
     def _insert(self, connection: sqlite3.Connection, fresh: dict[bytes, bytes]) -> None:
+        """If one is not new, the whole transaction is undone: SQLite need not keep what it was."""
         day = today()
         for some in pieces([(name, day, body) for name, body in fresh.items()]):
-            statement = f"INSERT INTO submissions VALUES {marks(3, len(some))}"
+            statement = f"INSERT OR ROLLBACK INTO submissions VALUES {marks(3, len(some))}"
             connection.execute(statement, flat(some))
+
+    def _insert_if_new(self, connection: sqlite3.Connection, entries: dict[bytes, bytes]) -> bool:
+        try:
+            self._insert(connection, entries)
+        except sqlite3.IntegrityError:
+            connection.execute("BEGIN IMMEDIATE")
+            return False
+        return True
 
     def _shrink(self) -> None:
         with _clear(self.path):
