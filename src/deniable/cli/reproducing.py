@@ -65,6 +65,7 @@ def reproduce(
     rows = [result.row() for result in results]
     saved.append(folder / f"{paper}.csv")
     saved[-1].write_text(f"{render(rows, Format.csv)}\n")
+    saved += _note(study, results, folder)
     if charts:
         saved += _draw(study, results, folder)
     if layout is Format.table:
@@ -126,6 +127,14 @@ def _run(study: Any, notebook: Notebook, processes: int | None, console: Console
         shown = track(steps, name, total=len(cells), console=console, transient=True, disable=quiet)
         for _ in shown:
             pass
+
+
+def _note(study: Any, results: list[Any], folder: Path) -> list[Path]:
+    """Write the texts of a study that has some."""
+    texts = study.texts(results) if hasattr(study, "texts") else {}
+    for name, text in texts.items():
+        (folder / name).write_text(text)
+    return [folder / name for name in texts]
 
 
 def _draw(study: Any, results: list[Any], folder: Path) -> list[Path]:

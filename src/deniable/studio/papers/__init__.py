@@ -8,7 +8,8 @@ from typing import Any
 from deniable.errors import InvalidArgument
 
 #: Where the study of each paper is. It has a name, a title, the data sets that it uses with
-#: their columns, stages of cells, work for a cell, and makes results and charts of what it found.
+#: their columns, stages of cells, work for a cell, and makes results and charts of what it found;
+#: and it may make texts of the results, which are saved beside them.
 STUDIES = {
     "comparative": ("deniable.studio.papers.comparative.study", "Comparative"),
     "kairouz": ("deniable.studio.papers.kairouz.study", "Kairouz"),
