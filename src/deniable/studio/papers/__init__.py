@@ -14,6 +14,7 @@ STUDIES = {
     "comparative": ("deniable.studio.papers.comparative.study", "Comparative"),
     "kairouz": ("deniable.studio.papers.kairouz.study", "Kairouz"),
     "ibu": ("deniable.studio.papers.ibu.study", "Ibu"),
+    "survey": ("deniable.studio.papers.survey.study", "Survey"),
 }
 
 
