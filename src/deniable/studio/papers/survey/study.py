@@ -31,7 +31,7 @@ class Survey:
 
     name = "survey"
     title = "T. Wang et al., A Comprehensive Survey on Local Differential Privacy"
-    data: tuple[str, ...] = ()
+    data: Mapping[str, tuple[str, ...]] = {}
     work = staticmethod(work)
 
     def __init__(
