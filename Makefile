@@ -60,8 +60,11 @@ series: $(VENV)/.demo
 study: $(VENV)/.dev
 	OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(BIN)/python benchmarks/decoders.py --out out/study
 
+# All papers; REPRODUCE="--full --data FOLDER" for their whole grids and the tables of public data.
 reproduce: $(VENV)/.demo
-	OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(BIN)/deniable reproduce kairouz --out out/kairouz
+	for paper in kairouz comparative ibu survey; do \
+		OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(BIN)/deniable reproduce $$paper $(REPRODUCE) || exit 1; \
+	done
 
 build: $(VENV)/.dev
 	$(BIN)/python -m build --outdir dist
