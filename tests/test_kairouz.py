@@ -252,7 +252,7 @@ def test_designs_are_chosen_from_the_search(tiny):
 def test_the_command_writes_and_resumes(tiny, tmp_path, monkeypatch):
     """All cells are finished but the last, which was cut off."""
     _, notebook = tiny
-    monkeypatch.setattr(study, "QUICK", TINY)
+    monkeypatch.setattr(study.Kairouz, "grids", (TINY, TINY))
     whole, cells = notebook.path.read_bytes(), tmp_path / "cells.jsonl"
     cells.write_bytes(whole[:-5])
     command = ["reproduce", "kairouz", "--processes", "1", "--no-charts", "--seed", "3"]

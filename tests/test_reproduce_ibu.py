@@ -248,7 +248,7 @@ def test_without_incomes_the_rest_is_there(tiny):
 def test_the_command_writes(tiny, tmp_path, monkeypatch):
     """All cells but those of real data, which is not given, are finished."""
     _, notebook, _ = tiny
-    monkeypatch.setattr(study, "QUICK", TINY)
+    monkeypatch.setattr(study.Ibu, "grids", (TINY, TINY))
     (tmp_path / "cells.jsonl").write_bytes(notebook.path.read_bytes())
     command = ["reproduce", "ibu", "--processes", "1", "--no-charts", "--seed", "3"]
     done = CliRunner().invoke(app, [*command, "--out", str(tmp_path)])

@@ -216,7 +216,7 @@ def test_a_study_from_cells_to_table_and_charts(tiny):
 
 def test_the_command_writes_the_table(tiny, tmp_path, monkeypatch):
     _, notebook = tiny
-    monkeypatch.setattr(study, "QUICK", TINY)
+    monkeypatch.setattr(study.Survey, "grids", (TINY, TINY))
     (tmp_path / "cells.jsonl").write_bytes(notebook.path.read_bytes())
     command = ["reproduce", "survey", "--processes", "1", "--no-charts", "--seed", "3"]
     done = CliRunner().invoke(app, [*command, "--out", str(tmp_path)])

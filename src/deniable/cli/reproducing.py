@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from deniable.datasets import Dataset
     from deniable.studio.papers.cells import Notebook
     from deniable.studio.papers.results import Result
+    from deniable.studio.papers.study import Study
 
 
 def reproduce(
@@ -47,31 +48,25 @@ def reproduce(
     from deniable.extras import altair
     from deniable.studio.papers import find
     from deniable.studio.papers.cells import Notebook
-    from deniable.studio.papers.results import counts, write
-    from deniable.studio.tables import render
+    from deniable.studio.tables import show
 
     family = find(paper)
     if charts:
         altair()
-    loaded = _load(family.data, data)
-    study = family(full, loaded)
+    study = family(full, _load(family.data, data))
     folder = out or Path("out") / paper
     notebook = Notebook(folder / "cells.jsonl", seed)
     _run(study, notebook, processes, Console(stderr=True))
     results = study.results(notebook)
-    notes = {name: one.note for name, one in loaded.items()}
+    notes = {name: one.note for name, one in study.sets.items()}
     about = {"paper": study.title, "mode": "full" if full else "quick", "seed": seed, "data": notes}
-    saved = [write(results, folder / f"{paper}.json", {**about, "verdicts": counts(results)})]
-    rows = [result.row() for result in results]
-    saved.append(folder / f"{paper}.csv")
-    saved[-1].write_text(f"{render(rows, Format.csv)}\n")
-    saved += _note(study, results, folder)
+    saved = _save(study, results, folder / paper, about)
     if charts:
         saved += _draw(study, results, folder)
     if layout is Format.table:
         _show(results, f"{study.title} ({about['mode']})")
     else:
-        typer.echo(render(rows, layout))
+        show([result.row() for result in results], layout)
     for line in (*(f"data: {note}" for note in notes.values()), *(f"saved: {p}" for p in saved)):
         typer.echo(line, err=True)
 
@@ -113,7 +108,7 @@ def _show(results: list[Result], title: str) -> None:
         typer.echo(line)
 
 
-def _run(study: Any, notebook: Notebook, processes: int | None, console: Console) -> None:
+def _run(study: Study[Any], notebook: Notebook, processes: int | None, console: Console) -> None:
     """Finish all cells, with a progress bar a stage."""
     import os
 
@@ -129,15 +124,22 @@ def _run(study: Any, notebook: Notebook, processes: int | None, console: Console
             pass
 
 
-def _note(study: Any, results: list[Any], folder: Path) -> list[Path]:
-    """Write the texts of a study that has some."""
-    texts = study.texts(results) if hasattr(study, "texts") else {}
-    for name, text in texts.items():
-        (folder / name).write_text(text)
-    return [folder / name for name in texts]
+def _save(
+    study: Study[Any], results: list[Result], path: Path, about: Mapping[str, Any]
+) -> list[Path]:
+    """All rows as JSON and as CSV, and the texts of the study."""
+    from deniable.studio.papers.results import counts, write
+    from deniable.studio.tables import render
+
+    saved = [write(results, path.with_suffix(".json"), {**about, "verdicts": counts(results)})]
+    table = f"{render([result.row() for result in results], Format.csv)}\n"
+    for name, text in {f"{path.name}.csv": table, **study.texts(results)}.items():
+        saved.append(path.with_name(name))
+        saved[-1].write_text(text)
+    return saved
 
 
-def _draw(study: Any, results: list[Any], folder: Path) -> list[Path]:
+def _draw(study: Study[Any], results: list[Result], folder: Path) -> list[Path]:
     from deniable.studio.charts import save
 
     return [

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from importlib import import_module
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from deniable.errors import InvalidArgument
 
-#: Where the study of each paper is. It has a name, a title, the data sets that it uses with
-#: their columns, stages of cells, work for a cell, and makes results and charts of what it found;
-#: and it may make texts of the results, which are saved beside them.
+if TYPE_CHECKING:
+    from deniable.studio.papers.study import Study
+
+#: Where the study of each paper is.
 STUDIES = {
     "comparative": ("deniable.studio.papers.comparative.study", "Comparative"),
     "kairouz": ("deniable.studio.papers.kairouz.study", "Kairouz"),
@@ -18,12 +19,10 @@ STUDIES = {
 }
 
 
-def find(paper: str) -> Any:
-    """The study of a paper by its short name; called with True for the whole grid, and its data.
-
-    Without its data a study leaves out the cells that need them.
-    """
+def find(paper: str) -> type[Study[Any]]:
+    """The study of a paper by its short name."""
     if paper not in STUDIES:
         raise InvalidArgument("paper", paper, f"one of {', '.join(STUDIES)}")
     module, name = STUDIES[paper]
-    return getattr(import_module(module), name)
+    found: type[Study[Any]] = getattr(import_module(module), name)
+    return found

@@ -2,38 +2,35 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from typing import Any
 
-from deniable.datasets import Dataset
-from deniable.studio.papers.cells import Notebook, Settings
+import numpy as np
+
+from deniable.studio.papers.cells import Notebook, Settings, Values
 from deniable.studio.papers.comparative import losses
 from deniable.studio.papers.comparative.grids import FULL, QUICK, Grid
 from deniable.studio.papers.comparative.published import COLUMNS
 from deniable.studio.papers.results import Result
+from deniable.studio.papers.study import Study
 
 
-class Comparative:
+class Comparative(Study[Grid]):
     """What `deniable reproduce comparative` runs."""
 
-    name = "comparative"
     title = "Le and Zia, Discrete Distribution Estimation with LDP: A Comparative Analysis"
-    data: Mapping[str, tuple[str, ...]] = COLUMNS
-    work = staticmethod(losses.simulate)
+    data = COLUMNS
+    grids = (QUICK, FULL)
 
-    def __init__(
-        self, full: bool, data: Mapping[str, Dataset] | None = None, grid: Grid | None = None
-    ) -> None:
-        self.grid = grid or (FULL if full else QUICK)
-        self.sets = dict(data or {})
+    @staticmethod
+    def work(settings: Settings, rng: np.random.Generator) -> Values:
+        return losses.simulate(settings, rng)
 
     def stages(self, notebook: Notebook) -> Iterator[tuple[str, list[Settings]]]:
-        """(name, cells) of each stage."""
         yield "real data (Tables II-IV)", list(self.grid.tables(self.sets).values())
         yield "synthetic data (Figures 2-5)", self.grid.figures()
 
     def results(self, notebook: Notebook) -> list[Result]:
-        """All rows."""
         from deniable.studio.papers.comparative import claims, findings
 
         return [
@@ -45,7 +42,6 @@ class Comparative:
         ]
 
     def charts(self, results: list[Result]) -> dict[str, Any]:
-        """Charts by the name of their file; the tables need data."""
         from deniable.studio.papers.comparative import charts
 
         drawn = {"comparative-figures": charts.figures(results)}

@@ -5,27 +5,33 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+import numpy as np
+
 from deniable.datasets import Dataset
-from deniable.studio.papers.cells import Notebook, Settings
+from deniable.studio.papers.cells import Notebook, Settings, Values
 from deniable.studio.papers.ibu.grids import FULL, QUICK, Grid
 from deniable.studio.papers.ibu.populations import incomes
 from deniable.studio.papers.ibu.simulating import simulate
 from deniable.studio.papers.results import Result
+from deniable.studio.papers.study import Study
 
 
-class Ibu:
+class Ibu(Study[Grid]):
     """What `deniable reproduce ibu` runs."""
 
-    name = "ibu"
     title = "Arcolezi, Cerna and Palamidessi, On the Utility Gain of Iterative Bayesian Update"
-    data: Mapping[str, tuple[str, ...]] = {"acs-income": ("PINCP",)}
-    work = staticmethod(simulate)
+    data = {"acs-income": ("PINCP",)}
+    grids = (QUICK, FULL)
+
+    @staticmethod
+    def work(settings: Settings, rng: np.random.Generator) -> Values:
+        return simulate(settings, rng)
 
     def __init__(
         self, full: bool, data: Mapping[str, Dataset] | None = None, grid: Grid | None = None
     ) -> None:
-        self.grid = grid or (FULL if full else QUICK)
-        known = (data or {}).get("acs-income")
+        super().__init__(full, data, grid)
+        known = self.sets.get("acs-income")
         self._incomes = None if known is None else incomes(known)
 
     def cells(self) -> list[Settings]:
@@ -33,12 +39,10 @@ class Ibu:
         return self.grid.cells(self._incomes)
 
     def stages(self, notebook: Notebook) -> Iterator[tuple[str, list[Settings]]]:
-        """(name, cells) of each stage."""
         yield "gains of IBU (Tables 2-3, Figures 1-4)", self.cells()
         yield "another reading of the buckets", self.grid.equal()
 
     def results(self, notebook: Notebook) -> list[Result]:
-        """All rows."""
         from deniable.studio.papers.ibu import (
             claims,
             clipping,
@@ -62,7 +66,6 @@ class Ibu:
         ]
 
     def charts(self, results: list[Result]) -> dict[str, Any]:
-        """Charts by the name of their file."""
         from deniable.studio.papers.ibu import charts
 
         return {

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 
-from deniable.datasets import Dataset
 from deniable.studio.papers.cells import Notebook, Settings, Values
 from deniable.studio.papers.kairouz import closed, hashed, propositions
 from deniable.studio.papers.kairouz.grids import FULL, QUICK, Grid
 from deniable.studio.papers.results import Result
+from deniable.studio.papers.study import Study
 
 #: An alphabet, a mechanism and an epsilon of Figure 3.
 Line = tuple[str, str, float]
@@ -24,26 +24,17 @@ _KINDS = {
 }
 
 
-def work(settings: Settings, rng: np.random.Generator) -> Values:
-    """Simulate one cell."""
-    return _KINDS[settings["kind"]](settings, rng)
-
-
-class Kairouz:
+class Kairouz(Study[Grid]):
     """What `deniable reproduce kairouz` runs."""
 
-    name = "kairouz"
     title = "Kairouz, Bonawitz and Ramage, Discrete Distribution Estimation under Local Privacy"
-    data: Mapping[str, tuple[str, ...]] = {}
-    work = staticmethod(work)
+    grids = (QUICK, FULL)
 
-    def __init__(
-        self, full: bool, data: Mapping[str, Dataset] | None = None, grid: Grid | None = None
-    ) -> None:
-        self.grid = grid or (FULL if full else QUICK)
+    @staticmethod
+    def work(settings: Settings, rng: np.random.Generator) -> Values:
+        return _KINDS[settings["kind"]](settings, rng)
 
     def stages(self, notebook: Notebook) -> Iterator[tuple[str, list[Settings]]]:
-        """(name, cells) of each stage; some need what those before them found."""
         grid = self.grid
         yield "searching designs (Figure 3)", grid.search()
         listed = self.shortlist(notebook).values()
@@ -79,7 +70,6 @@ class Kairouz:
         return {line: {**one, "samples": self.grid.samples} for line, one in best.items()}
 
     def results(self, notebook: Notebook) -> list[Result]:
-        """All rows."""
         from deniable.studio.papers.kairouz import claims, findings
 
         return [
@@ -90,7 +80,6 @@ class Kairouz:
         ]
 
     def charts(self, results: list[Result]) -> dict[str, Any]:
-        """Charts by the name of their file."""
         from deniable.studio.papers.kairouz import charts
 
         return {

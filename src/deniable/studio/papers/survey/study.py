@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 
-from deniable.datasets import Dataset
 from deniable.studio.papers.cells import Notebook, Settings, Values
 from deniable.studio.papers.results import Result
+from deniable.studio.papers.study import Study
 from deniable.studio.papers.survey import costs, losses, means, variances
 from deniable.studio.papers.survey.grids import FULL, QUICK, Grid
 
@@ -21,33 +21,23 @@ _KINDS = {
 }
 
 
-def work(settings: Settings, rng: np.random.Generator) -> Values:
-    """Simulate one cell."""
-    return _KINDS[settings["kind"]](settings, rng)
-
-
-class Survey:
+class Survey(Study[Grid]):
     """What `deniable reproduce survey` runs."""
 
-    name = "survey"
     title = "T. Wang et al., A Comprehensive Survey on Local Differential Privacy"
-    data: Mapping[str, tuple[str, ...]] = {}
-    work = staticmethod(work)
+    grids = (QUICK, FULL)
 
-    def __init__(
-        self, full: bool, data: Mapping[str, Dataset] | None = None, grid: Grid | None = None
-    ) -> None:
-        self.grid = grid or (FULL if full else QUICK)
+    @staticmethod
+    def work(settings: Settings, rng: np.random.Generator) -> Values:
+        return _KINDS[settings["kind"]](settings, rng)
 
     def stages(self, notebook: Notebook) -> Iterator[tuple[str, list[Settings]]]:
-        """(name, cells) of each stage."""
         yield "times (Table 4)", self.grid.costs()
         yield "variances (Table 4)", self.grid.variances()
         yield "means (Table 9)", self.grid.means()
         yield "losses (map)", self.grid.maps()
 
     def results(self, notebook: Notebook) -> list[Result]:
-        """All rows."""
         from deniable.studio.papers.survey import mapping, table4, table9
 
         return [
@@ -57,7 +47,6 @@ class Survey:
         ]
 
     def charts(self, results: list[Result]) -> dict[str, Any]:
-        """Charts by the name of their file."""
         from deniable.studio.papers.survey import charts
 
         return {
