@@ -204,7 +204,9 @@ def test_a_study_from_cells_to_table_and_charts(tiny):
     results = one.results(notebook)
     rows = [result for result in results if result.where == "Table 4, variance"]
     assert {str(row.cell["mechanism"]) for row in rows} == set(ORACLES)
-    wrong = {str(row.cell["mechanism"]) for row in rows if row.verdict is Verdict.differs}
+    # By formulas: few runs differ by chance, too.
+    wrong = {str(row.cell["mechanism"]) for row in rows if row.reason}
+    assert all(row.verdict is Verdict.differs for row in rows if row.reason)
     assert {"S-Hist", "HRR", "w-SM"} <= wrong
     assert not wrong & {"BRR", "GRR", "SUE", "OUE", "BLH"}
     assert {"map", "map, auto", "map, claim"} <= {result.where for result in results}
