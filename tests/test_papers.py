@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from deniable.cli.reproducing import _load
+from deniable.cli.reproducing import _check, _load
 from deniable.errors import CorruptData, InvalidArgument
 from deniable.studio.papers import find
 from deniable.studio.papers.cells import Notebook, finish, generator, key_of
@@ -83,6 +83,16 @@ def test_data_that_are_missing_are_named(tmp_path, capsys):
     assert "left out: what needs census1990. US Census 1990" in capsys.readouterr().err
     assert _load({"australian": ("A99",)}, tmp_path) == {}
     assert "3 rows (no checksum is known) has no A99" in capsys.readouterr().err
+
+
+def test_folders_are_looked_at_first(tmp_path):
+    file = tmp_path / "file"
+    file.write_text("")
+    for data, out in ((tmp_path / "none", tmp_path), (file, tmp_path), (None, file)):
+        with pytest.raises(InvalidArgument, match="must be a folder"):
+            _check(data, out)
+    _check(tmp_path, tmp_path / "new")
+    _check(None, tmp_path)
 
 
 def test_results_are_read_as_they_were_written(tmp_path):

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from deniable.cli.options import Layout
+from deniable.errors import InvalidArgument
 from deniable.studio.formats import Format
 from deniable.studio.papers import STUDIES
 
@@ -51,10 +52,11 @@ def reproduce(
     from deniable.studio.tables import show
 
     family = find(paper)
+    folder = out or Path("out") / paper
+    _check(data, folder)
     if charts:
         altair()
     study = family(full, _load(family.data, data))
-    folder = out or Path("out") / paper
     notebook = Notebook(folder / "cells.jsonl", seed)
     _run(study, notebook, processes, Console(stderr=True))
     results = study.results(notebook)
@@ -69,6 +71,14 @@ def reproduce(
         show([result.row() for result in results], layout)
     for line in (*(f"data: {note}" for note in notes.values()), *(f"saved: {p}" for p in saved)):
         typer.echo(line, err=True)
+
+
+def _check(data: Path | None, out: Path) -> None:
+    """A mistyped folder is refused before anything is simulated."""
+    if data is not None and not data.is_dir():
+        raise InvalidArgument("data", str(data), "a folder that exists")
+    if out.exists() and not out.is_dir():
+        raise InvalidArgument("out", str(out), "a folder, or a new name")
 
 
 def _load(wanted: Mapping[str, Sequence[str]], folder: Path | None) -> dict[str, Dataset]:
