@@ -237,8 +237,11 @@ def test_promises_of_the_published_l_grr(tiny):
 
 
 def test_without_incomes_the_rest_is_there(tiny):
-    _, notebook, _ = tiny
-    results = study.Ibu(False, grid=TINY).results(notebook)
+    whole, notebook, everything = tiny
+    alone = study.Ibu(False, grid=TINY)
+    results = alone.results(notebook)
+    left_out = set(whole.charts(everything)) - set(alone.charts(results))
+    assert left_out == {"ibu-figure-1-2"}
     rows = [result for result in results if result.where == "Table 2"]
     assert len(rows) == 5 * 8 * 2
     assert "Figure 1" not in {result.where for result in results}

@@ -68,9 +68,11 @@ class Ibu(Study[Grid]):
     def charts(self, results: list[Result]) -> dict[str, Any]:
         from deniable.studio.papers.ibu import charts
 
-        return {
-            "ibu-figure-1-2": charts.real(results),
+        drawn = {
             "ibu-figure-3-4": charts.varied(results),
             "ibu-tables": charts.tables(results),
             "ibu-decoders": charts.decoders(results),
         }
+        if any(one.where == "Figure 1" for one in results):
+            drawn["ibu-figure-1-2"] = charts.real(results)
+        return drawn
