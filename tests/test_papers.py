@@ -1,20 +1,25 @@
 """The frame of reproductions: verdicts, files, and cells that are simulated once."""
 
 import json
+import math
+from dataclasses import replace
 
 import pytest
+from scipy.special import ndtr
 
 from deniable.cli.reproducing import _check, _load
 from deniable.errors import CorruptData, InvalidArgument
 from deniable.studio.papers import find
 from deniable.studio.papers.cells import Notebook, finish, generator, key_of
 from deniable.studio.papers.results import (
+    SURELY,
     Trial,
     Verdict,
     claimed,
     compared,
     counts,
     read,
+    surely,
     write,
 )
 from deniable.studio.papers.views import SHOWN, differing, overview
@@ -42,6 +47,18 @@ def test_published_values_have_errors_of_their_own():
     assert row.verdict is Verdict.reproduced
 
 
+def test_few_runs_know_their_error_badly():
+    """Two runs: t has one degree of freedom, and 1 / tan(pi tail) is its quantile."""
+    assert surely() == SURELY
+    assert surely(2) == pytest.approx(1 / math.tan(math.pi * (1 - ndtr(4.0))), rel=1e-3)
+    assert 4 < surely(100) < 4.3 < surely(10) < surely(4)
+    assert compared("p", "t", {}, 0.5, 0.55, 0.01).verdict is Verdict.differs
+    assert compared("p", "t", {}, 0.5, 0.55, 0.01, runs=4).verdict is Verdict.reproduced
+    assert Trial("a", 0.5, 0.1).against
+    assert not Trial("a", 0.5, 0.1, runs=4).against
+    assert not Trial("a", -0.5, 0.1, runs=4).clear
+
+
 def test_claims_are_refused_only_by_what_is_sure():
     doubtful = [Trial("a", -1.0, 0.1), Trial("b", 0.3, 0.1)]
     row = claimed("p", "Figure 1", "it is smaller", doubtful)
@@ -66,8 +83,8 @@ def test_a_terminal_shows_counts_and_what_differs():
     rows = [compared("p", "Table 1", {"k": k}, 0.5, 0.5 + k, 0.1, reason="more") for k in range(60)]
     (line,) = overview(rows)
     assert line == {"where": "Table 1", "rows": 60, **counts(rows)}
-    shown, reasons = differing(rows)
-    assert len(shown) == SHOWN
+    shown, reasons = differing([*rows, *(replace(row, where="Table 2") for row in rows)])
+    assert [row["where"] for row in shown] == ["Table 1"] * SHOWN + ["Table 2"] * SHOWN
     assert shown[0] == {"where": "Table 1", "what": "k 1", "published": "0.5", "ours": "1.5 ± 0.1",
                         "s.e. away": "+10.0", "why": "(1)"}  # fmt: skip
     assert reasons == ["(1) more"]

@@ -17,7 +17,7 @@ from deniable.studio.papers.ibu import readings, study
 from deniable.studio.papers.ibu.counting import count_all
 from deniable.studio.papers.ibu.designs import MECHANISMS, SETTINGS, design, settings_of
 from deniable.studio.papers.ibu.gains import AS_RUN, Average, Found, How, mean_of
-from deniable.studio.papers.ibu.grids import FULL, QUICK, Grid
+from deniable.studio.papers.ibu.grids import FULL, QUICK, Grid, seeded
 from deniable.studio.papers.ibu.iterating import iterate_all
 from deniable.studio.papers.ibu.populations import REAL, SYNTHETIC, buckets, histograms, incomes
 from deniable.studio.papers.ibu.published import METRICS, TABLES
@@ -120,6 +120,9 @@ def test_a_run_has_one_sample_at_every_size():
     assert (few.sum(axis=1) == 300).all()
     assert (again.max(axis=1) < 100).all()
     assert np.array_equal(few, histograms(settings, np.random.default_rng(3)))
+    (other,) = seeded([settings], 7)
+    assert not np.array_equal(few, histograms(other, np.random.default_rng(3)))
+    assert seeded([settings], 0) == [settings]
     assert set(SYNTHETIC) == {"Gauss.", "Exp.", "Unif.", "Poiss.", "Triang."}
 
 
@@ -216,7 +219,7 @@ def test_a_study_from_cells_to_charts(tiny):
 def test_readings_are_told_apart(tiny):
     """The distances of all readings; here both kinds of buckets are the same cells."""
     one, notebook, _ = tiny
-    found = Found(one.cells(), notebook)
+    found = Found(one.cells(notebook), notebook)
     rows = {(r.where, r.cell["reading"]): r.ours for r in readings.rows(found, found)}
     assert len(rows) == 2 * 5
     where = "Table 3, distance to the published cells"

@@ -58,7 +58,11 @@ def reproduce(
         altair()
     study = family(full, _load(family.data, data))
     notebook = Notebook(folder / "cells.jsonl", seed)
-    _run(study, notebook, processes, Console(stderr=True))
+    try:
+        _run(study, notebook, processes, Console(stderr=True))
+    except KeyboardInterrupt:
+        typer.echo(f"stopped: finished cells are in {folder}; the same command goes on", err=True)
+        raise typer.Exit(130) from None
     results = study.results(notebook)
     notes = {name: one.note for name, one in study.sets.items()}
     about = {"paper": study.title, "mode": "full" if full else "quick", "seed": seed, "data": notes}
@@ -67,6 +71,8 @@ def reproduce(
         saved += _draw(study, results, folder)
     if layout is Format.table:
         _show(results, f"{study.title} ({about['mode']})")
+        if not full:
+            typer.echo("quick: few cells and runs, so that little is sure; --full may refute more")
     else:
         show([result.row() for result in results], layout)
     for line in (*(f"data: {note}" for note in notes.values()), *(f"saved: {p}" for p in saved)):
@@ -112,7 +118,7 @@ def _show(results: list[Result], title: str) -> None:
     rows, reasons = differing(results)
     if rows:
         all_of_them = counts(results)[Verdict.differs]
-        cut = f"the first {len(rows)} of {all_of_them}" if len(rows) < all_of_them else "all"
+        cut = f"{len(rows)} of {all_of_them} rows" if len(rows) < all_of_them else "all"
         show(rows, Format.table, f"what differs ({cut})")
     for line in reasons:
         typer.echo(line)

@@ -11,14 +11,23 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from enum import StrEnum
+from functools import cache
 from pathlib import Path
 from typing import Any
 
 from deniable.errors import CorruptData
 
 Cell = Mapping[str, str | int | float]
-#: Standard errors that chance hardly ever exceeds: once in 16,000 cells.
+#: Standard errors that chance hardly ever exceeds, if they are known: once in 16,000 cells.
 SURELY = 4.0
+
+
+@cache
+def surely(runs: float = math.inf) -> float:
+    """As `SURELY` for a standard error that comes from so many runs: Student's t."""
+    from scipy.special import ndtr, stdtrit
+
+    return SURELY if runs == math.inf else float(stdtrit(runs - 1, ndtr(SURELY)))
 
 
 class Verdict(StrEnum):
@@ -78,14 +87,16 @@ def compared(
     rounding: float = 0.0,
     reason: str = "",
     published_error: float = 0.0,
+    runs: float = math.inf,
 ) -> Result:
     """A cell: reproduced if ours is as near as the published digits and both errors allow.
 
-    ``rounding`` is half a unit of the last published digit, or what the words of the text allow.
+    ``rounding`` is half a unit of the last published digit, or what the words of the text allow;
+    the errors come from so many ``runs``.
     """
     verdict = Verdict.no_number
     if published is not None:
-        chance = SURELY * math.hypot(error, published_error)
+        chance = surely(runs) * math.hypot(error, published_error)
         allowed = rounding + chance + 1e-9 * abs(published)
         near = abs(ours - published) <= allowed
         verdict = Verdict.reproduced if near else Verdict.differs
@@ -94,16 +105,25 @@ def compared(
 
 @dataclass(frozen=True)
 class Trial:
-    """One cell in which a claim says that ``value`` is not positive; ``error`` is its s.e."""
+    """One cell in which a claim says that ``value`` is not positive; ``error`` is its s.e.
+
+    The error comes from so many ``runs``.
+    """
 
     name: str
     value: float
     error: float
+    runs: float = math.inf
 
     @property
     def against(self) -> bool:
         """Whether the claim surely fails here."""
-        return self.value > SURELY * self.error
+        return self.value > surely(self.runs) * self.error
+
+    @property
+    def clear(self) -> bool:
+        """Whether it surely holds here."""
+        return self.value < -surely(self.runs) * self.error
 
 
 def claimed(
@@ -120,7 +140,7 @@ def claimed(
     the text says "generally". The reason names the worst.
     """
     against = sorted((t for t in trials if t.against), key=lambda t: -t.value)
-    clear = sum(trial.value < -SURELY * trial.error for trial in trials)
+    clear = sum(trial.clear for trial in trials)
     cell: Cell = {"claim": claim, "cells": len(trials), "clearly": clear, "against": len(against)}
     share = 1 - len(against) / len(trials)
     verdict = Verdict.reproduced if share >= least else Verdict.differs

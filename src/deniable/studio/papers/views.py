@@ -7,8 +7,8 @@ from typing import Any
 
 from deniable.studio.papers.results import Result, Verdict, counts
 
-#: Rows that a terminal shows at most; all are in the files.
-SHOWN = 40
+#: Rows of a place that a terminal shows at most; all are in the files.
+SHOWN = 5
 
 
 def overview(results: Sequence[Result]) -> list[dict[str, Any]]:
@@ -20,8 +20,12 @@ def overview(results: Sequence[Result]) -> list[dict[str, Any]]:
 
 
 def differing(results: Sequence[Result]) -> tuple[list[dict[str, Any]], list[str]]:
-    """The first rows that differ in few columns, and the reasons that they point to."""
-    some = [one for one in results if one.verdict is Verdict.differs][:SHOWN]
+    """What differs in few columns, the first rows of every place, and the reasons for it."""
+    places: dict[str, list[Result]] = {}
+    for one in results:
+        if one.verdict is Verdict.differs:
+            places.setdefault(one.where, []).append(one)
+    some = [one for rows in places.values() for one in rows[:SHOWN]]
     why = {reason: place for place, reason in enumerate(dict.fromkeys(o.reason for o in some), 1)}
     rows = [{**_brief(one), "why": f"({why[one.reason]})" if one.reason else ""} for one in some]
     return rows, [f"({place}) {reason}" for reason, place in why.items() if reason]

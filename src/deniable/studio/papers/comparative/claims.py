@@ -31,8 +31,9 @@ GENERALLY = 0.5
 FAILING = "as published, bits failing as on the census"
 DIRECT, BITS = ("k-RR", "k-subset", "HR"), ("bRAPPOR", "CMS")
 
-#: Mean and standard error by mechanism.
-Field = Mapping[str, tuple[float, float]]
+#: Mean, standard error, and the runs that it comes from, by mechanism.
+Known = tuple[float, float, float]
+Field = Mapping[str, Known]
 #: A field for each attribute and epsilon, or each n, epsilon and figure.
 Fields = Mapping[tuple[str, float], Field]
 
@@ -53,11 +54,10 @@ def comparable(place: str, field: Field, name: str, other: str) -> Trial:
     return _trial(f"{place}, {name}", field[name], field[other], COMPARABLE)
 
 
-def _trial(
-    place: str, one: tuple[float, float], other: tuple[float, float], margin: float
-) -> Trial:
+def _trial(place: str, one: Known, other: Known, margin: float) -> Trial:
     value = one[0] - (1 + margin) * other[0]
-    return Trial(place, value, math.hypot(one[1], (1 + margin) * other[1]))
+    error = math.hypot(one[1], (1 + margin) * other[1])
+    return Trial(place, value, error, min(one[2], other[2]))
 
 
 def all_claims(grid: Grid, data: Mapping[str, Dataset], notebook: Notebook) -> Iterator[Result]:
@@ -90,7 +90,8 @@ def _printed() -> Fields:
         field = {}
         for mechanism in MECHANISMS:
             mean, std = LOSSES[epsilon][one.data, one.name, mechanism]
-            field[mechanism] = mean, math.hypot(std / one.runs**0.5, ROUNDING / 3**0.5)
+            error = math.hypot(std / one.runs**0.5, ROUNDING / 3**0.5)
+            field[mechanism] = mean, error, one.runs
         found[f"{one.data} {one.name}", epsilon] = field
     return found
 
@@ -107,7 +108,7 @@ def _real(grid: Grid, data: Mapping[str, Dataset], notebook: Notebook) -> dict[s
 
 def _field(values: Mapping[str, Loss], reading: str, d: int, epsilon: float) -> Field:
     some = {name: values[choice] for name, choice in choices(reading, d, epsilon).items()}
-    return {name: (loss.mean, loss.error) for name, loss in some.items()}
+    return {name: (loss.mean, loss.error, loss.runs) for name, loss in some.items()}
 
 
 def _synthetic(grid: Grid, notebook: Notebook, reading: str, name: str) -> dict[int, Fields]:
@@ -134,7 +135,10 @@ def _failing(number: int, fields: Fields) -> Fields:
     found = {}
     for (place, epsilon), field in fields.items():
         l1 = {m: race.d * LOSSES[epsilon][race.data, race.name, m][0] for m in BITS}
-        found[place, epsilon] = {**field, **{m: (loss / d, 0.0) for m, loss in l1.items()}}
+        found[place, epsilon] = {
+            **field,
+            **{m: (loss / d, 0.0, math.inf) for m, loss in l1.items()},
+        }
     return found
 
 
@@ -217,7 +221,7 @@ def _winners(what: str, fields: Fields) -> Iterator[Result]:
     for epsilon, name in product(TABLES, MECHANISMS):
         some = _at(fields, epsilon)
         trials = [best(place, field, name) for place, field in some]
-        logs = [math.log(f[name][0] / min(mean for mean, _ in f.values())) for _, f in some]
+        logs = [math.log(f[name][0] / min(known[0] for known in f.values())) for _, f in some]
         cell: Cell = {
             "epsilon": epsilon,
             "mechanism": name,

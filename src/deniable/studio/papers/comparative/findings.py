@@ -88,13 +88,13 @@ def _published(
         "as": choice,
         "true epsilon": _short(true_epsilon(choice, one.d, epsilon)),
     }
-    error = std / math.sqrt(one.runs)
-    reason = _reason(one, mechanism, mean)
-    yield compared(PAPER, where, cell, mean, ours.mean, known.error, ROUNDING, reason, error)
+    error = (std + ROUNDING) / math.sqrt(one.runs)
+    reason, runs = _reason(one, mechanism, mean), min(ours.runs, one.runs)
+    yield compared(PAPER, where, cell, mean, ours.mean, known.error, ROUNDING, reason, error, runs)
     same = {**place, "mechanism": mechanism}
     yield compared(
         PAPER, f"{where}, Std.", same, std, ours.std, known.std_error, ROUNDING, reason,
-        known.std_error * math.sqrt(ours.runs / one.runs),
+        known.std_error * math.sqrt(ours.runs / one.runs), runs,
     )  # fmt: skip
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from itertools import pairwise
 
 from deniable.studio.papers.ibu.designs import LONGITUDINAL, MECHANISMS, ONE_TIME
@@ -36,7 +37,11 @@ Claim = tuple[str, str, list[Trial], str]
 
 
 def _trial(name: str, difference: Average) -> Trial:
-    return Trial(name, difference.value, difference.error)
+    return Trial(name, difference.value, difference.error, len(difference.runs))
+
+
+def _similar(name: str, difference: Average) -> Trial:
+    return replace(_trial(name, difference), value=abs(difference.value) - SIMILAR)
 
 
 def _least(names: Sequence[str], found: dict[str, Average], first: str) -> list[Trial]:
@@ -65,12 +70,12 @@ def _by_mechanism(found: Found, how: How) -> Iterator[Claim]:
     yield "Table 3", "L-UE gain more than L-LH", trials, ""
     note = f"'similar': at most {SIMILAR:g} points apart"
     ue, lh = (mean_of([gains[name] for name in some]) for some in (("SUE", "OUE"), ("BLH", "OLH")))
-    trials = [Trial("UE, LH", abs((ue - lh).value) - SIMILAR, (ue - lh).error)]
+    trials = [_similar("UE, LH", ue - lh)]
     yield "Table 2", "UE and LH gain similarly", trials, note
     trials = []
     for name, twin in TWINS.items():
         apart = gains[name] - gains[twin]
-        trials.append(Trial(f"{name}, {twin}", abs(apart.value) - SIMILAR, apart.error))
+        trials.append(_similar(f"{name}, {twin}", apart))
     yield "section 4.1", "one-time and longitudinal versions gain similarly", trials, note
 
 
@@ -142,7 +147,11 @@ def _on_incomes(found: Found, how: How) -> Iterator[Claim]:
         """The logs of the ratios of the losses: negative if IBU is better."""
         place = {"distribution": REAL, "n": N, "k": K}
         return [
-            Trial(f"{name}, epsilon {e:g}", *found.log_ratio(how, name, **place, epsilon=e))
+            Trial(
+                f"{name}, epsilon {e:g}",
+                *found.log_ratio(how, name, **place, epsilon=e),
+                found.runs,
+            )
             for name in names
             for e in epsilons
         ]
@@ -166,17 +175,17 @@ def _on_incomes(found: Found, how: How) -> Iterator[Claim]:
 
 
 def _opposite(trial: Trial) -> Trial:
-    return Trial(trial.name, -trial.value, trial.error)
+    return replace(trial, value=-trial.value)
 
 
 def _close(trial: Trial) -> Trial:
-    return Trial(trial.name, abs(trial.value) - math.log(1 + CLOSE), trial.error)
+    return replace(trial, value=abs(trial.value) - math.log(1 + CLOSE))
 
 
 def _average_order(found: Found, how: How, mechanisms: Sequence[str]) -> list[Trial]:
     gains = {e: average_gain(found, how, mechanisms, e) for e in (2.0, 4.0, 1.0)}
     return [
         Trial(f"epsilon {b:g} over {a:g}", gains[b][0] - gains[a][0],
-              math.hypot(gains[a][1], gains[b][1]))
+              math.hypot(gains[a][1], gains[b][1]), found.runs)
         for a, b in pairwise(gains)
     ]  # fmt: skip

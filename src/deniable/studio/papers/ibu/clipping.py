@@ -9,6 +9,8 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 
+import numpy as np
+
 from deniable.studio.papers.ibu.findings import HOWS
 from deniable.studio.papers.ibu.gains import Found, How
 from deniable.studio.papers.ibu.published import TABLES
@@ -32,6 +34,6 @@ def rows(found: Found) -> Iterator[Result]:
 
 
 def _signed(found: Found, how: How, mechanisms: tuple[str, ...], k: float) -> tuple[float, float]:
-    logs = [found.log_ratio(how, name, k=k) for name in mechanisms]
-    ratio = math.exp(sum(value for value, _ in logs) / len(logs))
-    return 100 * (1 - ratio), 100 * ratio * math.hypot(*(error for _, error in logs)) / len(logs)
+    value, error = np.mean([found.log_ratio(how, name, k=k) for name in mechanisms], axis=0)
+    ratio = math.exp(value)
+    return 100 * (1 - ratio), 100 * ratio * float(error)

@@ -39,11 +39,11 @@ def rows(found: Found) -> Iterator[Result]:
 def _relative(
     found: Found, how: How, names: tuple[str, ...], **wanted: object
 ) -> tuple[float, float]:
-    """exp of the mean log ratio, and its error."""
+    """exp of the mean log ratio, and its error (as in `Found.log_ratio`)."""
     sizes = [k for k in found.axis("k") if k > 2]
     pairs = [found.log_ratio(how, name, k=k, **wanted) for name in names for k in sizes]
-    mean = math.exp(sum(value for value, _ in pairs) / len(pairs))
-    return mean, mean * math.hypot(*(error for _, error in pairs)) / len(pairs)
+    value, error = np.mean(pairs, axis=0)
+    return math.exp(value), math.exp(value) * float(error)
 
 
 def _by_distribution(found: Found, title: str, how: How) -> Iterator[Result]:
@@ -75,7 +75,8 @@ def _corrections(found: Found) -> Iterator[Result]:
                     new = values[f"{name} corrected"]["MSE"]["limit"]["loss"]
                     old = values[f"{name} software"]["MSE"]["update"]["loss"]
                     logs.append((math.log(new[0] / old[0]), math.hypot(new[1], old[1])))
-            mean = math.exp(float(np.mean([value for value, _ in logs])))
-            error = mean * math.hypot(*(error for _, error in logs)) / len(logs)
+            value, error = np.mean(logs, axis=0)
+            mean = math.exp(value)
             cell: Cell = {"mechanism": name, "epsilon": epsilon}
-            yield compared(PAPER, "MSE, corrected over as run", cell, None, mean, error)
+            where = "MSE, corrected over as run"
+            yield compared(PAPER, where, cell, None, mean, mean * float(error))

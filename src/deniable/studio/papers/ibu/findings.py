@@ -9,6 +9,8 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 
+import numpy as np
+
 from deniable.studio.papers.ibu.gains import AS_RUN, CORRECTED, Found, How
 from deniable.studio.papers.ibu.populations import REAL
 from deniable.studio.papers.ibu.published import TABLES
@@ -39,10 +41,10 @@ def gain_of_means(found: Found, how: How, mechanism: str, epsilon: float) -> tup
 def average_gain(
     found: Found, how: How, mechanisms: Sequence[str], epsilon: float
 ) -> tuple[float, float]:
-    """AvgGain of a panel of Figures 1-2."""
+    """AvgGain of a panel of Figures 1-2, whose mechanisms share their samples."""
     gains = [gain_of_means(found, how, name, epsilon) for name in mechanisms]
-    error = math.hypot(*(error for _, error in gains)) / len(gains)
-    return sum(gain for gain, _ in gains) / len(gains), error
+    value, error = np.mean(gains, axis=0)
+    return float(value), float(error)
 
 
 def _real(

@@ -83,6 +83,11 @@ class Found:
         """The values of n, k or epsilon."""
         return tuple(dict.fromkeys(settings[name] for settings, _ in self.cells))
 
+    @property
+    def runs(self) -> int:
+        """How often each cell was run."""
+        return int(self.cells[0][0]["runs"])
+
     def where(self, **wanted: object) -> list[tuple[Settings, Values]]:
         """The cells with these settings."""
         key = tuple(wanted.items())
@@ -107,7 +112,11 @@ class Found:
         return mean_of([self.average(how, name, **wanted) for name in mechanisms])
 
     def log_ratio(self, how: How, mechanism: str, **wanted: object) -> tuple[float, float]:
-        """The mean over cells of log(mean loss / mean loss of the inverse), and its error."""
+        """The mean over cells of log(mean loss / mean loss of the inverse), and its error.
+
+        Cells share their samples: the error is that of errors which add up, the largest possible.
+        """
         cells = self.where(**wanted)
         found = np.array([v[how.key(mechanism)][how.metric][how.decoder]["log"] for _, v in cells])
-        return float(found[:, 0].mean()), float(np.sqrt(np.square(found[:, 1]).sum())) / len(cells)
+        value, error = found.mean(axis=0)
+        return float(value), float(error)

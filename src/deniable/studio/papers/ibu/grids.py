@@ -45,5 +45,10 @@ class Grid:
         return [{**one, **extra} for one in self.cells()] if self.readings else []
 
 
+def seeded(cells: list[Settings], seed: int) -> list[Settings]:
+    """The cells of a seed. They share their samples, so it is among their settings, if not 0."""
+    return [{**one, "sample": seed} for one in cells] if seed else cells
+
+
 QUICK = Grid(runs=4, learned=0)
 FULL = Grid(runs=20, learned=4, readings=True)

@@ -64,7 +64,8 @@ def histograms(settings: Settings, rng: np.random.Generator) -> Counts:
         known = np.array(settings["histogram"])
         return rng.multinomial(n, known / known.sum(), size=runs)
     name = settings["distribution"]
-    seeds = ([zlib.crc32(name.encode()), n, run] for run in range(runs))
+    seed = [settings["sample"]] if "sample" in settings else []
+    seeds = ([zlib.crc32(name.encode()), n, run, *seed] for run in range(runs))
     samples = (SYNTHETIC[name](np.random.default_rng(seed), n) for seed in seeds)
     equal = "equal buckets" in settings
     return np.array([buckets(sample, settings["k"], equal) for sample in samples])

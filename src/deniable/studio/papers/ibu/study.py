@@ -9,7 +9,7 @@ import numpy as np
 
 from deniable.datasets import Dataset
 from deniable.studio.papers.cells import Notebook, Settings, Values
-from deniable.studio.papers.ibu.grids import FULL, QUICK, Grid
+from deniable.studio.papers.ibu.grids import FULL, QUICK, Grid, seeded
 from deniable.studio.papers.ibu.populations import incomes
 from deniable.studio.papers.ibu.simulating import simulate
 from deniable.studio.papers.results import Result
@@ -34,13 +34,17 @@ class Ibu(Study[Grid]):
         known = self.sets.get("acs-income")
         self._incomes = None if known is None else incomes(known)
 
-    def cells(self) -> list[Settings]:
-        """All cells."""
-        return self.grid.cells(self._incomes)
+    def cells(self, notebook: Notebook) -> list[Settings]:
+        """All cells of the tables and figures."""
+        return seeded(self.grid.cells(self._incomes), notebook.seed)
+
+    def others(self, notebook: Notebook) -> list[Settings]:
+        """The cells of another reading."""
+        return seeded(self.grid.equal(), notebook.seed)
 
     def stages(self, notebook: Notebook) -> Iterator[tuple[str, list[Settings]]]:
-        yield "gains of IBU (Tables 2-3, Figures 1-4)", self.cells()
-        yield "another reading of the buckets", self.grid.equal()
+        yield "gains of IBU (Tables 2-3, Figures 1-4)", self.cells(notebook)
+        yield "another reading of the buckets", self.others(notebook)
 
     def results(self, notebook: Notebook) -> list[Result]:
         from deniable.studio.papers.ibu import (
@@ -54,7 +58,7 @@ class Ibu(Study[Grid]):
         )
         from deniable.studio.papers.ibu.gains import Found
 
-        found = Found(self.cells(), notebook)
+        found = Found(self.cells(notebook), notebook)
         return [
             *tables.rows(found),
             *findings.rows(found),
@@ -62,7 +66,7 @@ class Ibu(Study[Grid]):
             *clipping.rows(found),
             *decoders.rows(found),
             *promises.rows(found),
-            *readings.rows(found, Found(self.grid.equal(), notebook)),
+            *readings.rows(found, Found(self.others(notebook), notebook)),
         ]
 
     def charts(self, results: list[Result]) -> dict[str, Any]:

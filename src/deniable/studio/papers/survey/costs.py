@@ -54,14 +54,17 @@ def _timed(work: Callable[[], Any]) -> tuple[Any, float]:
     return made, perf_counter() - start
 
 
-def growth(oracle: Oracle, epsilon: float) -> float:
-    """The power of k that the bits of a report follow: 1 for bits of all values, 0.1 for log k."""
+def growth(oracle: Oracle, epsilon: float) -> float | None:
+    """The power of k that the bits of a report follow: 1 for bits of all values, 0.1 for log k.
+
+    None for mechanisms of two values only.
+    """
     sizes = (SMALL, LARGE)
     if oracle.along == "width":
         built = [oracle.build(16, epsilon, width=width) for width in sizes]
     elif oracle.suits(SMALL):
         built = [oracle.build(k, epsilon) for k in sizes]
     else:
-        return 0.0
+        return None
     bits = [m.bits_per_report for m in built]
     return math.log(bits[1] / bits[0]) / math.log(LARGE / SMALL)

@@ -107,7 +107,7 @@ ORACLES: dict[str, Oracle] = {
         "ss",
         lambda m, e: _direct(m.domain.size, e),
         "O(omega)",
-        1,
+        None,  # rows here have a bit for every value, whatever omega
         "k-RR's formula: right only for subsets of one value",
     ),
     "Basic RAPPOR": Oracle("basicrappor"),
