@@ -9,6 +9,7 @@ import re
 import socket
 import sqlite3
 import stat
+import struct
 import threading
 import time
 
@@ -513,6 +514,20 @@ def test_the_idle_make_room_and_the_busy_stay(tmp_path):
                     assert refused.recv(1) == b""
                 busy.sendall(whole[-1:])
                 assert busy.recv(1 << 16).startswith(b"HTTP/1.1 201")
+
+
+def test_clients_that_leave_before_the_answer_are_no_news(tmp_path):
+    """A reset while an answer is on its way fills no log."""
+    path, _ = made(tmp_path)
+    asks = b"GET /v1/manifest HTTP/1.1\r\nHost: x\r\n\r\n" * 20
+    with Collector(path) as collector:
+        for _ in range(100):
+            with socket.create_connection(("127.0.0.1", collector.port), 10) as connection:
+                reset = struct.pack("ii", 1, 0)
+                connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, reset)
+                connection.sendall(asks)
+        assert collector.ask("GET", "/v1/health")[0] == 200
+        assert collector.stop() == ("", "")
 
 
 def _rest(connection):

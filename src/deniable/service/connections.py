@@ -36,9 +36,10 @@ class OneWrite:
         self._transport.close()
 
     def flush(self) -> None:
-        if self._parts:
-            self._transport.write(b"".join(self._parts))
-            self._parts.clear()
+        """Send what there is, unless the client left in the meantime."""
+        parts, self._parts = self._parts, []
+        if parts and not self._transport.is_closing():
+            self._transport.write(b"".join(parts))
 
 
 def limited(most: int, seconds: float) -> type[HttpToolsProtocol]:
