@@ -12,6 +12,7 @@ import stat
 import struct
 import threading
 import time
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -32,6 +33,7 @@ from mutations import mutated
 
 TOYS = survey()
 MARKER = "telltale-5d1c"
+CLIENT = Path(__file__).parents[1] / "clients" / "js" / "deniable.js"
 
 
 def sent(seed):
@@ -516,6 +518,45 @@ def test_the_idle_make_room_and_the_busy_stay(tmp_path):
                 assert busy.recv(1 << 16).startswith(b"HTTP/1.1 201")
 
 
+def test_those_who_do_not_read_are_let_go(tmp_path):
+    """More answers than the system keeps for a client: they must not wait for it for ever."""
+    path, _ = made(tmp_path)
+    asks = b"GET /client.js HTTP/1.1\r\nHost: x\r\n\r\n" * 400
+    with (
+        Collector(path, server={"connections": 2, "idle": 1.0}) as collector,
+        contextlib.ExitStack() as stack,
+    ):
+        assert collector.post(sent(0)) == 201  # from now on it has all its files open
+        before = files_of(collector)
+        for _ in range(6):
+            with contextlib.suppress(OSError):
+                deaf = stack.enter_context(socket.socket())
+                deaf.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+                deaf.connect(("127.0.0.1", collector.port))
+                deaf.sendall(asks)
+            time.sleep(0.05)
+            assert files_of(collector) <= before + 3
+        wait_until(lambda: files_of(collector) <= before)
+        assert collector.post(sent(1)) == 201
+
+
+def test_who_reads_slowly_gets_everything(tmp_path):
+    """It takes several times as long as a connection may be idle."""
+    path, _ = made(tmp_path)
+    asks = b"GET /client.js HTTP/1.1\r\nHost: x\r\n\r\n" * 400
+    with Collector(path, server={"idle": 0.5}) as collector, socket.socket() as slow:
+        slow.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 1 << 16)
+        slow.connect(("127.0.0.1", collector.port))
+        slow.sendall(asks)
+        slow.settimeout(10)
+        length, start = 0, time.monotonic()
+        while part := slow.recv(1 << 18):
+            length += len(part)
+            if time.monotonic() - start < 2:
+                time.sleep(0.02)
+    assert length > 400 * len(CLIENT.read_bytes())
+
+
 def test_clients_that_leave_before_the_answer_are_no_news(tmp_path):
     """A reset while an answer is on its way fills no log."""
     path, _ = made(tmp_path)
@@ -528,6 +569,18 @@ def test_clients_that_leave_before_the_answer_are_no_news(tmp_path):
                 connection.sendall(asks)
         assert collector.ask("GET", "/v1/health")[0] == 200
         assert collector.stop() == ("", "")
+
+
+def files_of(collector):
+    """How many files and connections are open."""
+    return len(list(Path(f"/proc/{collector.pid}/fd").iterdir()))
+
+
+def wait_until(true, seconds=20):
+    end = time.monotonic() + seconds
+    while not true():
+        assert time.monotonic() < end
+        time.sleep(0.05)
 
 
 def _rest(connection):

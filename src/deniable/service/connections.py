@@ -1,7 +1,7 @@
 """How many connections there may be, and how long one may ask nothing.
 
-Uvicorn closes a connection that is silent after an answer. One that never asks, or that sends the
-head of a request a byte at a time, it keeps for ever.
+Uvicorn closes a connection that is silent after an answer. One that never asks, that sends the head
+of a request a byte at a time, or that does not read its answers, it keeps for ever.
 """
 
 from __future__ import annotations
@@ -35,6 +35,10 @@ class OneWrite:
         self.flush()
         self._transport.close()
 
+    def abort(self) -> None:
+        self.flush()
+        self._transport.abort()
+
     def flush(self) -> None:
         """Send what there is, unless the client left in the meantime."""
         parts, self._parts = self._parts, []
@@ -46,16 +50,20 @@ def limited(most: int, seconds: float) -> type[HttpToolsProtocol]:
     """The protocol of at most so many connections, each with so many seconds for its next request.
 
     Whoever comes when all places are taken gets that of the one who was idle for the longest time;
-    if all are busy, nobody comes in.
+    if all are busy, nobody comes in. Who does not read is idle; who reads slowly has more time.
     """
 
     class Limited(HttpToolsProtocol):
         idle_since = 0.0
         _timer: TimerHandle | None = None
+        #: Bytes that the client had not taken when it was last looked at.
+        _unsent = 0
 
         @property
         def idle(self) -> bool:
-            return self.cycle is None or self.cycle.response_complete
+            """Whether it is the client's turn: to ask, or to read."""
+            done = self.cycle is None or self.cycle.response_complete
+            return done or self.flow.write_paused
 
         def connection_made(self, transport: Transport) -> None:  # type: ignore[override]
             super().connection_made(transport)
@@ -67,7 +75,7 @@ def limited(most: int, seconds: float) -> type[HttpToolsProtocol]:
                 idle = [one for one in others if isinstance(one, Limited) and one.idle]
                 leaving = min(idle, key=lambda one: one.idle_since, default=self)
                 self.connections.discard(leaving)
-                leaving.transport.close()
+                leaving.transport.abort()  # to close would wait until all answers were read
 
         def eof_received(self) -> None:
             self.transport.flush()  # type: ignore[attr-defined]
@@ -82,11 +90,20 @@ def limited(most: int, seconds: float) -> type[HttpToolsProtocol]:
             self.idle_since = self.loop.time()
             super().on_response_complete()
 
+        def pause_writing(self) -> None:
+            self.idle_since = self.loop.time()
+            self._unsent = self.transport.get_write_buffer_size()
+            super().pause_writing()
+
         def _look(self) -> None:
-            left = self.idle_since + seconds - self.loop.time() if self.idle else seconds
+            unsent = self.transport.get_write_buffer_size()
+            reads, self._unsent = unsent < self._unsent, unsent
+            left = self.idle_since + seconds - self.loop.time()
+            if reads or not self.idle:
+                left = seconds
             if left > 0:
                 self._timer = self.loop.call_later(left, self._look)
             else:
-                self.transport.close()
+                self.transport.abort()
 
     return Limited
