@@ -557,6 +557,13 @@ def test_who_reads_slowly_gets_everything(tmp_path):
     assert length > 400 * len(CLIENT.read_bytes())
 
 
+def test_a_head_without_end_is_not_read(running):
+    with socket.create_connection(("127.0.0.1", running.port), timeout=10) as connection:
+        connection.sendall(b"GET / HTTP/1.1\r\nHost: x\r\n")
+        with pytest.raises(OSError, match=r"reset|pipe"):
+            connection.sendall((b"A: " + b"b" * 1_000 + b"\r\n") * 50_000)
+
+
 def test_clients_that_leave_before_the_answer_are_no_news(tmp_path):
     """A reset while an answer is on its way fills no log."""
     path, _ = made(tmp_path)

@@ -1,7 +1,7 @@
 """How many connections there may be, and how long one may ask nothing.
 
 Uvicorn closes a connection that is silent after an answer. One that never asks, that sends the head
-of a request a byte at a time, or that does not read its answers, it keeps for ever.
+of a request a byte at a time or without end, or that does not read its answers, it keeps for ever.
 """
 
 from __future__ import annotations
@@ -10,6 +10,9 @@ from asyncio import AbstractEventLoop, TimerHandle, Transport
 from typing import Any
 
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
+
+#: Bytes that the head of a request may have, beyond those that came with its beginning.
+HEAD = 1 << 16
 
 
 class OneWrite:
@@ -58,6 +61,8 @@ def limited(most: int, seconds: float) -> type[HttpToolsProtocol]:
         _timer: TimerHandle | None = None
         #: Bytes that the client had not taken when it was last looked at.
         _unsent = 0
+        #: Whether the head of a request is being read, and its bytes so far.
+        _in_head, _head = False, 0
 
         @property
         def idle(self) -> bool:
@@ -76,6 +81,20 @@ def limited(most: int, seconds: float) -> type[HttpToolsProtocol]:
                 leaving = min(idle, key=lambda one: one.idle_since, default=self)
                 self.connections.discard(leaving)
                 leaving.transport.abort()  # to close would wait until all answers were read
+
+        def data_received(self, data: bytes) -> None:
+            self._head += len(data)
+            super().data_received(data)
+            if self._in_head and self._head > HEAD:
+                self.transport.abort()
+
+        def on_message_begin(self) -> None:
+            self._in_head, self._head = True, 0
+            super().on_message_begin()
+
+        def on_headers_complete(self) -> None:
+            self._in_head = False
+            super().on_headers_complete()
 
         def eof_received(self) -> None:
             self.transport.flush()  # type: ignore[attr-defined]
