@@ -6,6 +6,7 @@ import hashlib
 import json
 import os
 import re
+import signal
 import socket
 import sqlite3
 import stat
@@ -629,6 +630,23 @@ def test_a_stalled_client_does_not_keep_a_collector_from_ending(tmp_path):
             collector.stop()
         assert time.monotonic() - start < 15
         assert collector.process.returncode in (0, -15)  # by choice, not by force
+
+
+def test_who_waits_when_a_collector_ends_is_told_to_come_again(tmp_path):
+    """Any other answer than 503 would be final, and the submission may be counted."""
+    path, _ = made(tmp_path)
+    with Collector(path, server={"timeout_graceful_shutdown": 1}) as collector:
+        assert collector.post(sent(1)) == 201
+        other = sqlite3.connect(path, isolation_level=None)
+        other.execute("BEGIN IMMEDIATE")
+        with socket.create_connection(("127.0.0.1", collector.port), 20) as connection:
+            connection.sendall(request_bytes(sent(2)))
+            time.sleep(0.3)
+            os.kill(collector.pid, signal.SIGTERM)
+            answer = connection.recv(1 << 16)
+        other.close()
+        assert answer.startswith(b"HTTP/1.1 503")
+        assert "Traceback" not in collector.stop()[1]
 
 
 # ---- what is never written

@@ -12,6 +12,7 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, NamedTuple
 
+from deniable.errors import StoreUnavailable
 from deniable.service.packing import Counts
 from deniable.service.store import Outcome, Store
 
@@ -45,7 +46,10 @@ class Writer:
         if not self._busy:
             self._busy = True
             loop.call_soon(self._gather)
-        return await item.answer
+        try:
+            return await item.answer
+        except asyncio.CancelledError:  # whoever sends it again learns what became of it
+            raise StoreUnavailable("the collector ended before a submission was kept") from None
 
     def close(self) -> None:
         """Finish what is being kept, and stop."""
@@ -78,7 +82,7 @@ class Writer:
 
     def _answer(self, results: list[tuple[_Waiting, Any]]) -> None:
         for item, result in results:
-            if item.answer.done():  # the client went away
+            if item.answer.done():  # the collector ends
                 continue
             if isinstance(result, Exception):
                 item.answer.set_exception(result)
