@@ -604,7 +604,7 @@ def _rest(connection):
 
 def test_a_damaged_store_is_unavailable(tmp_path):
     """Not a crash, and the reason is in the log, not in the answer."""
-    path, _ = made(tmp_path)
+    path, token = made(tmp_path)
     with Collector(path) as collector:
         assert collector.post(sent(1)) == 201
         with sqlite3.connect(path) as connection:
@@ -617,6 +617,8 @@ def test_a_damaged_store_is_unavailable(tmp_path):
             connection.execute("ALTER TABLE lost RENAME TO tallies")
         connection.close()
         assert collector.post(sent(2)) == 201
+        text = collector.ask("GET", "/v1/metrics", authorization=f"Bearer {token}")[2]
+        assert b'deniable_refusals_total{type="unavailable"} 1' in text
         assert "no such table: tallies" in collector.stop()[1]
 
 

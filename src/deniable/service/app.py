@@ -100,7 +100,7 @@ class Service:
         except Problem as problem:
             return self.on_problem(None, problem)
         except (StoreUnavailable, CorruptData) as error:
-            return _on_unavailable(None, error)
+            return self.on_unavailable(None, error)
 
     async def _submitted(self, scope: Scope, receive: Receive) -> Response:
         self._access.require_key(scope)
@@ -169,6 +169,12 @@ class Service:
         response.headers.update(getattr(error, "headers", None) or {})
         return response
 
+    def on_unavailable(self, _: Request | None, error: Exception) -> Response:
+        """Nothing was counted; the reason is for the operator's log, not for the world."""
+        _LOG.error("%s", error)
+        detail = "Nothing was counted; send the same again later."
+        return self.on_problem(None, Problem("unavailable", detail))
+
     def close(self) -> None:
         self._writer.close()
         self.store.close()
@@ -190,8 +196,8 @@ def create_app(store: Store, settings: Settings | None = None) -> ASGIApp:
             Problem: service.on_problem,
             404: service.on_not_found,
             405: service.on_method,
-            StoreUnavailable: _on_unavailable,
-            CorruptData: _on_unavailable,
+            StoreUnavailable: service.on_unavailable,
+            CorruptData: service.on_unavailable,
         },
         lifespan=lifespan,
     )
@@ -199,12 +205,6 @@ def create_app(store: Store, settings: Settings | None = None) -> ASGIApp:
     app.router.redirect_slashes = False
     inner = Submissions(app, service.submit)
     return Gate(inner, chosen.limits, service.on_problem, secure=chosen.secure)
-
-
-def _on_unavailable(_: Request | None, error: Exception) -> Response:
-    """Nothing was counted; the reason is for the operator's log, not for the world."""
-    _LOG.error("%s", error)
-    return Problem("unavailable", "Nothing was counted; send the same again later.").response()
 
 
 def _wish(question: str, query: QueryParams, rounds: int) -> Wish:
