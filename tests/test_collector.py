@@ -332,12 +332,20 @@ def half(path="/v1/batches", kind=ARROW, size=15_000, first=b"x"):
     return head[:-2] + extra.encode() + first
 
 
+def begin(connection, data):
+    """Send a request that is not whole; its body is waited for when this returns."""
+    connection.settimeout(10)
+    head, end, first = data.partition(b"\r\n\r\n")
+    connection.sendall(head + b"\r\nExpect: 100-continue" + end)
+    assert connection.recv(25) == b"HTTP/1.1 100 Continue\r\n\r\n"
+    connection.sendall(first)
+
+
 def test_few_are_inside_at_once_and_the_slow_are_let_go(limited):
     """Four bodies that do not end keep others out, but neither for long nor from the health."""
     stalled = [socket.create_connection(("127.0.0.1", limited.port)) for _ in range(4)]
     for connection in stalled:
-        connection.sendall(half())
-    time.sleep(0.3)
+        begin(connection, half())
     answer = limited.ask("GET", "/v1/manifest", x_forwarded_proto="https")
     assert (answer[0], problem_of(answer)) == (429, "busy")
     assert limited.ask("GET", "/v1/health", x_forwarded_proto="https")[0] == 200
@@ -506,13 +514,11 @@ def test_the_idle_make_room_and_the_busy_stay(tmp_path):
     with Collector(path, server={"connections": 2}) as collector:
         at, whole = ("127.0.0.1", collector.port), request_bytes(sent(1))
         with socket.create_connection(at, 10) as busy, socket.create_connection(at, 10) as idle:
-            busy.sendall(whole[:-1])
-            time.sleep(0.2)  # until its head was read
+            begin(busy, whole[:-1])
             assert collector.post(sent(2)) == 201
             assert idle.recv(1) == b""
             with socket.create_connection(at, 10) as other:
-                other.sendall(request_bytes(sent(3))[:-1])
-                time.sleep(0.2)
+                begin(other, request_bytes(sent(3))[:-1])
                 with socket.create_connection(at, 10) as refused:
                     assert refused.recv(1) == b""
                 busy.sendall(whole[-1:])
@@ -626,8 +632,7 @@ def test_a_stalled_client_does_not_keep_a_collector_from_ending(tmp_path):
     path, _ = made(tmp_path)
     with Collector(path, server={"timeout_graceful_shutdown": 1}) as collector:
         with socket.create_connection(("127.0.0.1", collector.port)) as connection:
-            connection.sendall(half())
-            time.sleep(0.2)
+            begin(connection, half())
             start = time.monotonic()
             collector.stop()
         assert time.monotonic() - start < 15
