@@ -132,7 +132,7 @@ def test_answers_by_mouse_are_shown_before_they_are_sent(browser, collector):
     browser.one("#sick-0").click()
     browser.one("#team").send_keys("Legal")
     browser.one("#medicine").send_keys("aspirin")
-    for unclear in ("", "1,000", "seven"):
+    for unclear in ("", "1,000", "12.500", "seven", "9" * 400):
         browser.one("#sleep").send_keys(unclear)
         browser.one("#form button").click()
         assert browser.text("#error-sleep").startswith("Please write a number")

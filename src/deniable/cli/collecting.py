@@ -21,6 +21,8 @@ StoreAt = Annotated[str, typer.Argument(help="The store: a file, or postgresql:/
 KEY = "DENIABLE_KEY"
 #: The same for partners, who may send batches.
 PARTNER_KEY = "DENIABLE_PARTNER_KEY"
+#: Connections beyond the limit: they are told to come again, and watchers get their answer.
+SPARE = 50
 
 
 def init(
@@ -110,7 +112,7 @@ def serve(
         bool, typer.Option("--plain-http", help="Listen to other machines without encryption.")
     ] = False,
     rate: Annotated[float, typer.Option(min=1, help="Requests a second, of all.")] = 20_000,
-    connections: Annotated[int, typer.Option(min=1, help="Connections at once.")] = 1_000,
+    connections: Annotated[int, typer.Option(min=1, help="Requests at once.")] = 1_000,
     body: Annotated[int, typer.Option(min=1, help="MB that a batch may have.")] = 64,
 ) -> None:
     """Collect: a server with a questionnaire, a dashboard and an API.
@@ -137,7 +139,7 @@ def serve(
     app = create_app(opened, Settings(limits, keys[0], proxied, keys[1]))
     listening = bind(host, port)
     _greet(opened, listening.getsockname()[:2])
-    run(app, listening, connections=connections)
+    run(app, listening, connections=connections + SPARE)
     typer.echo("stopped")
 
 

@@ -134,14 +134,14 @@ class Service:
         layout = request.query_params.get("format", "json")
         if layout not in _LAYOUTS:
             raise Problem("invalid-choice", f"format is one of {', '.join(_LAYOUTS)}")
+        most = _most(request.query_params.get("most"))
         try:
             found = await run_in_threadpool(self._analysis.estimate, wish)
         except InvalidArgument as refused:
             raise Problem("invalid-choice", str(refused)) from None
         if found is None:
             raise Problem("not-found", "There are no reports of this question and round yet.")
-        most = request.query_params.get("most")
-        return _LAYOUTS[layout](found if most is None else _most(found, most))
+        return _LAYOUTS[layout](found if most is None else found.most_frequent(most))
 
     async def metrics(self, request: Request) -> Response:
         self._access.require_analyst(request.headers)
@@ -226,10 +226,10 @@ def _wish(question: str, query: QueryParams, rounds: int) -> Wish:
     return Wish(question, number, method, confidence, simultaneous == "true", candidates)
 
 
-def _most(found: Estimate, most: str) -> Estimate:
-    if not re.fullmatch("[1-9][0-9]{0,8}", most):
+def _most(text: str | None) -> int | None:
+    if text is not None and not re.fullmatch("[1-9][0-9]{0,8}", text):
         raise Problem("invalid-choice", "most is a whole number of at least 1")
-    return found.most_frequent(int(most))
+    return None if text is None else int(text)
 
 
 def _json(data: Any) -> Response:

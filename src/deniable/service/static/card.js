@@ -121,7 +121,8 @@ export class Card {
     this.caption.textContent = problem ?? words(this.#found);
     this.node.classList.toggle('empty', !values);
     if (!values) return;
-    this.numbers.replaceChildren(tableOf(values, this.#wanted().size || this.bars));
+    const wanted = this.#wanted().size;  // and all others, of texts
+    this.numbers.replaceChildren(tableOf(values, wanted ? wanted + 1 : this.bars));
     await draw(this.figure, values, this.caption.textContent).catch((error) => {
       this.caption.textContent = `${error.message} The numbers are below.`;
     });

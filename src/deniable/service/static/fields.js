@@ -54,11 +54,12 @@ function list(question, answers) {
   return labelled(question, input, 'Please choose one.', () => answers[input.selectedIndex - 1]);
 }
 
-/** 6.5, and 6,5 as much of the world writes it. 1,000 may be 1 or 1000: that is no answer. */
-export function parsed(written) {
+/** 6.5, and 6,5 as much of the world writes it. 1,000 and 1.000 may be 1 or 1000: no answer. */
+function parsed(written) {
   const text = written.trim();
-  const plain = /^[-+]?(\d+([.,]\d*)?|[.,]\d+)$/.test(text) && !/,\d{3}$/.test(text);
-  return plain ? Number(text.replace(',', '.')) : undefined;
+  const plain = /^[-+]?(\d+([.,]\d*)?|[.,]\d+)$/.test(text) && !/^[-+]?[1-9]\d{0,2}[.,]\d{3}$/.test(text);
+  const value = Number(text.replace(',', '.'));
+  return plain && Number.isFinite(value) ? value : undefined;
 }
 
 function number(question) {

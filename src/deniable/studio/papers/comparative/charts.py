@@ -74,7 +74,12 @@ def _panel(panel: str, epsilon: float, top: float, titled: bool) -> Any:
     scale = alt.Scale(type="sqrt", domain=[0, 1.06 * top], nice=False)
     here = f"datum.panel == '{panel}' && datum.epsilon == {epsilon}"
     base = alt.Chart().transform_filter(here).encode(y=y)
-    x = alt.X("value:Q", scale=scale, title=None, axis=alt.Axis(tickCount=4, format="~g"))
+    x = alt.X(
+        "value:Q",
+        scale=scale,
+        title=None,
+        axis=alt.Axis(tickCount=3, format="~g", labelOverlap="greedy"),
+    )
     colours = alt.Scale(domain=list(OURS), range=[COLOURS[0], COLOURS[1], COLOURS[2]])
     shapes = alt.Scale(domain=list(OURS), range=["circle", "triangle-up", "diamond"])
     legend = alt.Legend(title=None, orient="top", symbolOpacity=1, labelFontSize=12)

@@ -46,7 +46,7 @@ def real(results: Sequence[Result]) -> Any:
         averages = _cells(results, f"Figure {number}, AvgGain")
         panels = [
             _bars([row for row in rows if row["epsilon"] == epsilon], mechanisms).properties(
-                title=alt.TitleParams(_panel(epsilon, averages), fontSize=12)
+                title=alt.TitleParams(f"Figure {number}, {_panel(epsilon, averages)}", fontSize=12)
             )
             for epsilon in dict.fromkeys(row["epsilon"] for row in rows)
         ]

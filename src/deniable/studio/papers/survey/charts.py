@@ -62,7 +62,7 @@ def practice(results: Sequence[Result]) -> Any:
             "The least loss over flat, geometric, Zipf and sparse answers; of those within 5 %,"
             " the shortest report.",
             "The decoder is the default, bayes, where a tile names no other. Pale, x: too few"
-            " respondents; no better than guessing that all values are alike.",
+            " respondents; on some uneven answers no better than a guess.",
         ],
         anchor="start",
     )
