@@ -15,6 +15,7 @@ import socket
 import subprocess
 import sys
 import time
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -98,18 +99,17 @@ class Collector:
 
     def raw(self, data: bytes, *, wait: bool = True) -> bytes:
         """Send bytes as they are; returns all that comes back, or goes away at once."""
-        with socket.create_connection(("127.0.0.1", self.port), timeout=10) as connection:
+        parts: list[bytes] = []
+        with (
+            socket.create_connection(("127.0.0.1", self.port), timeout=10) as connection,
+            suppress(OSError),  # the collector may leave before it has read, or said, everything
+        ):
             connection.sendall(data)
-            if not wait:
-                return b""
-            connection.shutdown(socket.SHUT_WR)
-            parts = []
-            try:
+            if wait:
+                connection.shutdown(socket.SHUT_WR)
                 while part := connection.recv(1 << 16):
                     parts.append(part)
-            except (TimeoutError, ConnectionResetError):
-                pass
-            return b"".join(parts)
+        return b"".join(parts)
 
     @property
     def memory(self) -> int:

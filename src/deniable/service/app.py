@@ -170,9 +170,9 @@ class Service:
         return response
 
     def on_unavailable(self, _: Request | None, error: Exception) -> Response:
-        """Nothing was counted; the reason is for the operator's log, not for the world."""
+        """The reason is for the operator's log, not for the world."""
         _LOG.error("%s", error)
-        detail = "Nothing was counted; send the same again later."
+        detail = "Send the same again later: it is counted once."
         return self.on_problem(None, Problem("unavailable", detail))
 
     def close(self) -> None:
