@@ -72,7 +72,9 @@ def reproduce(
     if layout is Format.table:
         _show(results, f"{study.title} ({about['mode']})")
         if not full:
-            typer.echo("quick: few cells and runs, so that little is sure; --full may refute more")
+            typer.echo(
+                "quick: few cells, designs and runs; the verdicts that count are those of --full"
+            )
     else:
         show([result.row() for result in results], layout)
     for line in (*(f"data: {note}" for note in notes.values()), *(f"saved: {p}" for p in saved)):
