@@ -78,6 +78,9 @@ def test_what_is_missing_or_broken_is_told(tmp_path):
     (tmp_path / "adult.data").write_text("39, State-gov\n")
     with pytest.raises(CorruptData, match="row 1 has 2 of 15 entries"):
         load("adult", tmp_path)
+    (tmp_path / "adult.data").write_bytes(b"39, \xff\xfe\n")
+    with pytest.raises(CorruptData, match=r"adult\.data is no text as it should be"):
+        load("adult", tmp_path)
     (tmp_path / "adult.data").write_text("\n")
     with pytest.raises(CorruptData, match="no rows"):
         load("adult", tmp_path)

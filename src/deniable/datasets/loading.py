@@ -51,8 +51,11 @@ def _read(file: File, path: Path) -> Table:
         return _from_parquet(path)
     with path.open(encoding="utf-8", newline="") as lines:
         rows = _rows(lines, file.separator)
-        names = list(file.names) or next(rows, [])
-        body = list(rows)
+        try:
+            names = list(file.names) or next(rows, [])
+            body = list(rows)
+        except (UnicodeDecodeError, csv.Error) as error:
+            raise CorruptData(f"{path.name} is no text as it should be ({error})") from None
     if not names or not body:
         raise CorruptData(f"{path.name} has no rows")
     for number, row in enumerate(body, 1):
