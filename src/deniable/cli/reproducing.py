@@ -14,8 +14,6 @@ from deniable.studio.formats import Format
 from deniable.studio.papers import STUDIES
 
 if TYPE_CHECKING:
-    from rich.console import Console
-
     from deniable.datasets import Dataset
     from deniable.studio.papers.cells import Notebook
     from deniable.studio.papers.results import Result
@@ -44,12 +42,9 @@ def reproduce(
 
     An interrupted run goes on where it ended: finished cells are kept in the folder.
     """
-    from rich.console import Console
-
     from deniable.extras import altair
     from deniable.studio.papers import find
     from deniable.studio.papers.cells import Notebook
-    from deniable.studio.tables import show
 
     family = find(paper)
     folder = out or Path("out") / paper
@@ -58,27 +53,19 @@ def reproduce(
         altair()
     study = family(full, _load(family.data, data))
     notebook = Notebook(folder / "cells.jsonl", seed)
-    try:
-        _run(study, notebook, processes, Console(stderr=True))
-    except KeyboardInterrupt:
-        typer.echo(f"stopped: finished cells are in {folder}; the same command goes on", err=True)
-        raise typer.Exit(130) from None
+    _run(study, notebook, processes)
     results = study.results(notebook)
     notes = {name: one.note for name, one in study.sets.items()}
     about = {"paper": study.title, "mode": "full" if full else "quick", "seed": seed, "data": notes}
     saved = _save(study, results, folder / paper, about)
     if charts:
         saved += _draw(study, results, folder)
-    if layout is Format.table:
-        _show(results, f"{study.title} ({about['mode']})")
-        if not full:
-            typer.echo(
-                "quick: few cells, designs and runs; the verdicts that count are those of --full"
-            )
-    else:
-        show([result.row() for result in results], layout)
+    _show(results, layout, f"{study.title} ({about['mode']})")
     for line in (*(f"data: {note}" for note in notes.values()), *(f"saved: {p}" for p in saved)):
         typer.echo(line, err=True)
+    if not full:
+        words = "few cells, designs and runs; the verdicts that count are those of --full"
+        typer.echo(f"quick: {words}", err=True)
 
 
 def _check(data: Path | None, out: Path) -> None:
@@ -110,36 +97,45 @@ def _load(wanted: Mapping[str, Sequence[str]], folder: Path | None) -> dict[str,
     return found
 
 
-def _show(results: list[Result], title: str) -> None:
-    """How many rows of each place have each verdict, and why some differ."""
+def _show(results: list[Result], layout: Format, title: str) -> None:
+    """All rows; or, for a reader, how many of each place hold, and why some do not."""
     from deniable.studio.papers.results import Verdict, counts
     from deniable.studio.papers.views import differing, overview
     from deniable.studio.tables import show
 
-    show(overview(results), Format.table, title)
+    if layout is not Format.table:
+        show([result.row() for result in results], layout)
+        return
+    show(overview(results), layout, title)
     rows, reasons = differing(results)
     if rows:
         all_of_them = counts(results)[Verdict.differs]
         cut = f"{len(rows)} of {all_of_them} rows" if len(rows) < all_of_them else "all"
-        show(rows, Format.table, f"what differs ({cut})")
+        show(rows, layout, f"what differs ({cut})")
     for line in reasons:
         typer.echo(line)
 
 
-def _run(study: Study[Any], notebook: Notebook, processes: int | None, console: Console) -> None:
+def _run(study: Study[Any], notebook: Notebook, processes: int | None) -> None:
     """Finish all cells, with a progress bar a stage."""
     import os
 
+    from rich.console import Console
     from rich.progress import track
 
     from deniable.studio.papers.cells import finish
 
-    for name, cells in study.stages(notebook):
-        steps = finish(cells, study.work, notebook, processes or os.cpu_count() or 1)
-        quiet = not console.is_terminal
-        shown = track(steps, name, total=len(cells), console=console, transient=True, disable=quiet)
-        for _ in shown:
-            pass
+    console = Console(stderr=True)
+    quiet = not console.is_terminal
+    try:
+        for name, cells in study.stages(notebook):
+            steps = finish(cells, study.work, notebook, processes or os.cpu_count() or 1)
+            for _ in track(steps, name, len(cells), console=console, transient=True, disable=quiet):
+                pass
+    except KeyboardInterrupt:
+        kept = f"finished cells are in {notebook.path}; the same command goes on"
+        typer.echo(f"stopped: {kept}", err=True)
+        raise typer.Exit(130) from None
 
 
 def _save(

@@ -80,23 +80,27 @@ def _panel(panel: str, epsilon: float, top: float, titled: bool) -> Any:
         title=None,
         axis=alt.Axis(tickCount=3, format="~g", labelOverlap="greedy"),
     )
-    colours = alt.Scale(domain=list(OURS), range=[COLOURS[0], COLOURS[1], COLOURS[2]])
-    shapes = alt.Scale(domain=list(OURS), range=["circle", "triangle-up", "diamond"])
-    legend = alt.Legend(title=None, orient="top", symbolOpacity=1, labelFontSize=12)
     grey = base.transform_filter(f"datum.reading == '{PUBLISHED}'").mark_rule(
         color="#b8bec8", strokeWidth=9
     )
-    marks = base.transform_filter(f"datum.reading != '{PUBLISHED}'").mark_point(
-        filled=True, size=38, opacity=0.95
-    )
-    drawn = marks.encode(
+    published = grey.encode(x=alt.X("low:Q", scale=scale), x2="high:Q")
+    heading = {"title": f"epsilon = {epsilon:g}"} if titled else {}
+    layers: Any = alt.layer(published, _marks(base, x))
+    return layers.properties(width=230, height=78, **heading)
+
+
+def _marks(base: Any, x: Any) -> Any:
+    """Our losses, a colour and a shape for each reading."""
+    alt = altair()
+    colours = alt.Scale(domain=list(OURS), range=[COLOURS[0], COLOURS[1], COLOURS[2]])
+    shapes = alt.Scale(domain=list(OURS), range=["circle", "triangle-up", "diamond"])
+    legend = alt.Legend(title=None, orient="top", symbolOpacity=1, labelFontSize=12)
+    ours = base.transform_filter(f"datum.reading != '{PUBLISHED}'")
+    return ours.mark_point(filled=True, size=38, opacity=0.95).encode(
         x=x,
         color=alt.Color("reading:N", scale=colours, legend=legend),
         shape=alt.Shape("reading:N", scale=shapes, legend=legend),
     )
-    layers: Any = alt.layer(grey.encode(x=alt.X("low:Q", scale=scale), x2="high:Q"), drawn)
-    heading = {"title": f"epsilon = {epsilon:g}"} if titled else {}
-    return layers.properties(width=230, height=78, **heading)
 
 
 def figures(results: Sequence[Result]) -> Any:
