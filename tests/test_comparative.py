@@ -212,6 +212,9 @@ def test_a_study_from_cells_to_charts(sets, tmp_path, monkeypatch):
     means = [r for r in results if r.where in published.TABLES.values()]
     assert len(means) == 2 * 3 * 5
     assert all(r.published_error > 0 for r in means if r.cell["data"] == "Statlog")
+    worth = [r for r in results if r.where == "Tables II-IV, means explained"]
+    assert [r.cell["reading"] for r in worth] == [designs.AS_PUBLISHED, designs.CORRECTED]
+    assert worth[0].ours == sum(r.verdict is Verdict.reproduced for r in means)
     census = [r for r in results if str(r.cell.get("data")).startswith("USCensus1990 ")]
     assert all("sample of 200 rows" in r.cell["data"] for r in census)
     (n,) = [r for r in results if r.where == "Table I, n" and r.cell["data"] == "USCensus1990"]

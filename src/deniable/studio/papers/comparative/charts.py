@@ -49,7 +49,7 @@ def _dots(results: Sequence[Result]) -> list[dict[str, Any]]:
             ends = {"low": max(0.0, mean - spread), "high": mean + spread}
             found.append({**place, "reading": PUBLISHED, **ends})
             found.append({**place, "reading": AS_PUBLISHED, "value": one.ours})
-        elif one.cell.get("reading") in OURS and one.where.startswith("Table"):
+        elif one.cell.get("reading") in OURS and one.where.endswith(", corrected"):
             shown = {"reading": one.cell["reading"]}
             found += [{**_place(one, m), **shown, "value": one.cell[m]} for m in MECHANISMS]
     return found

@@ -26,7 +26,7 @@ from deniable.studio.papers.comparative.published import (
     TABLES,
     Attribute,
 )
-from deniable.studio.papers.results import Cell, Result, compared
+from deniable.studio.papers.results import Cell, Result, Verdict, compared
 
 PAPER = "comparative"
 SAMPLE = "a sample stands in for the data: rare values are missing"
@@ -73,29 +73,57 @@ def tables(grid: Grid, data: Mapping[str, Dataset], notebook: Notebook) -> Itera
 def _published(
     one: Attribute, epsilon: float, mechanism: str, place: Cell, found: Mapping[str, Loss]
 ) -> Iterator[Result]:
-    """The mean and the standard deviation of a cell of a table.
-
-    Few runs know their deviation badly. If the setting is right the published one is theirs, too:
-    errors follow from the larger of both.
-    """
+    """The mean and the standard deviation of a cell of a table."""
     choice = READINGS[AS_PUBLISHED][mechanism]
-    mean, std = LOSSES[epsilon][one.data, one.name, mechanism]
-    ours, where = found[choice], TABLES[epsilon]
-    known = ours._replace(std=max(ours.std, std))
     cell: Cell = {
         **place,
         "mechanism": mechanism,
         "as": choice,
         "true epsilon": _short(true_epsilon(choice, one.d, epsilon)),
     }
-    error = (std + ROUNDING) / math.sqrt(one.runs)
-    reason, runs = _reason(one, mechanism, mean), min(ours.runs, one.runs)
-    yield compared(PAPER, where, cell, mean, ours.mean, known.error, ROUNDING, reason, error, runs)
+    yield _mean(one, epsilon, mechanism, cell, found[choice])
     same = {**place, "mechanism": mechanism}
-    yield compared(
-        PAPER, f"{where}, Std.", same, std, ours.std, known.std_error, ROUNDING, reason,
-        known.std_error * math.sqrt(ours.runs / one.runs), runs,
+    yield _deviation(one, epsilon, mechanism, same, found[choice])
+
+
+def _mean(one: Attribute, epsilon: float, mechanism: str, cell: Cell, ours: Loss) -> Result:
+    """A published mean and ours.
+
+    Few runs know their deviation badly. If the setting is right the published one is theirs, too:
+    errors follow from the larger of both.
+    """
+    mean, std = LOSSES[epsilon][one.data, one.name, mechanism]
+    known, error = ours._replace(std=max(ours.std, std)), (std + ROUNDING) / math.sqrt(one.runs)
+    return compared(
+        PAPER, TABLES[epsilon], cell, mean, ours.mean, known.error, ROUNDING,
+        _reason(one, mechanism, mean), error, min(ours.runs, one.runs),
     )  # fmt: skip
+
+
+def _deviation(one: Attribute, epsilon: float, mechanism: str, cell: Cell, ours: Loss) -> Result:
+    """A published standard deviation and ours, with errors as in `_mean`."""
+    mean, std = LOSSES[epsilon][one.data, one.name, mechanism]
+    error = ours._replace(std=max(ours.std, std)).std_error
+    return compared(
+        PAPER, f"{TABLES[epsilon]}, Std.", cell, std, ours.std, error, ROUNDING,
+        _reason(one, mechanism, mean), error * math.sqrt(ours.runs / one.runs),
+        min(ours.runs, one.runs),
+    )  # fmt: skip
+
+
+def explained(grid: Grid, data: Mapping[str, Dataset], notebook: Notebook) -> Iterator[Result]:
+    """How many published means other settings would explain: what an agreement is worth."""
+    cells = grid.tables(data)
+    for reading in (AS_PUBLISHED, CORRECTED) if cells else ():
+        right = dict.fromkeys(MECHANISMS, 0)
+        for (one, epsilon), settings in cells.items():
+            found = losses(settings, notebook[settings])
+            for mechanism, choice in choices(reading, one.d, epsilon).items():
+                row = _mean(one, epsilon, mechanism, {}, found[choice])
+                right[mechanism] += row.verdict is Verdict.reproduced
+        cell: Cell = {"reading": reading, "means of a mechanism": len(cells), **right}
+        where = "Tables II-IV, means explained"
+        yield compared(PAPER, where, cell, None, float(sum(right.values())))
 
 
 def _reason(one: Attribute, mechanism: str, mean: float) -> str:

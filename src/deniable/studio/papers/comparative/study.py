@@ -37,6 +37,7 @@ class Comparative(Study[Grid]):
             *findings.data_sets(self.sets),
             *findings.printed_sketch(),
             *findings.tables(self.grid, self.sets, notebook),
+            *findings.explained(self.grid, self.sets, notebook),
             *findings.figures(self.grid, notebook),
             *claims.all_claims(self.grid, self.sets, notebook),
         ]

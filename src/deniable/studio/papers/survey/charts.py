@@ -25,29 +25,34 @@ def variances(results: Sequence[Result]) -> Any:
         for one in results
         if one.where == "Table 4, variance" and one.published
     ]
-    names = list(dict.fromkeys(row["mechanism"] for row in rows))
-    sizes = sorted({row["k"] for row in rows})
-    scale = alt.Scale(type="log")
-    ticks = alt.Axis(values=[0.01, 0.1, 1, 10, 100, 1000], format="~g", grid=True)
-    chart = alt.Chart(alt.Data(values=rows))
-    base = chart.encode(y=alt.Y("mechanism:N", sort=names, title=None))
-    colours = alt.Scale(domain=sizes, range=list(COLOURS[: len(sizes)]))
-    shapes = alt.Scale(domain=sizes, range=list(SHAPES[: len(sizes)]))
-    points = base.mark_point(filled=True, size=55, opacity=0.9).encode(
-        x=alt.X("ratio:Q", scale=scale, axis=ticks, title="measured / published variance"),
-        color=alt.Color("k:O", scale=colours, title="k"),
-        shape=alt.Shape("k:O", scale=shapes, title="k"),
-    )
-    rule = chart.mark_rule(color="#6b7280", strokeDash=[4, 4]).encode(x=alt.datum(1))
-    panels = list(dict.fromkeys(row["panel"] for row in rows))
     title = alt.TitleParams(
         "Variances of Table 4, measured",
         subtitle="on the dashed line: as published; to its right: larger than published",
         anchor="start",
     )
-    layered: Any = alt.layer(rule, points).properties(width=300, height=220)
+    chart = alt.Chart(alt.Data(values=rows))
+    rule = chart.mark_rule(color="#6b7280", strokeDash=[4, 4]).encode(x=alt.datum(1))
+    layered: Any = alt.layer(rule, _ratios(chart, rows)).properties(width=300, height=220)
+    panels = list(dict.fromkeys(row["panel"] for row in rows))
     facet = alt.Facet("panel:N", title=None, sort=panels)
     return layered.facet(facet=facet, columns=2).properties(title=title)
+
+
+def _ratios(chart: Any, rows: list[dict[str, Any]]) -> Any:
+    """A point a design, a colour and a shape for each k."""
+    alt = altair()
+    names = list(dict.fromkeys(row["mechanism"] for row in rows))
+    sizes = sorted({row["k"] for row in rows})
+    ticks = alt.Axis(values=[0.01, 0.1, 1, 10, 100, 1000], format="~g", grid=True)
+    title, scale = "measured / published variance", alt.Scale(type="log")
+    colours = alt.Scale(domain=sizes, range=list(COLOURS[: len(sizes)]))
+    shapes = alt.Scale(domain=sizes, range=list(SHAPES[: len(sizes)]))
+    return chart.mark_point(filled=True, size=55, opacity=0.9).encode(
+        x=alt.X("ratio:Q", scale=scale, axis=ticks, title=title),
+        y=alt.Y("mechanism:N", sort=names, title=None),
+        color=alt.Color("k:O", scale=colours, title="k"),
+        shape=alt.Shape("k:O", scale=shapes, title="k"),
+    )
 
 
 def practice(results: Sequence[Result]) -> Any:
