@@ -5,6 +5,7 @@ import pytest
 from scipy.stats import binom
 
 from deniable.collection.survey import survey_of
+from deniable.errors import InvalidArgument
 from deniable.service.analysis import Analysis, Wish
 from deniable.service.store import open_store
 
@@ -39,3 +40,20 @@ def test_intervals_hold_the_share_among_all_respondents(tmp_path, divide):
         held += low <= answers.mean() <= high
         store.close()
     assert binom.cdf(held, RUNS, 0.93) > 1e-6
+
+
+def test_analysts_may_spell_candidates_as_they_like(tmp_path):
+    asked = {"name": "drug", "ask": "?", "kind": "text", "candidates": ["Ibuprofen"]}
+    found = survey_of({"title": "t", "epsilon": 8.0, "questions": [asked]})
+    mechanism = found.questions[0].mechanism
+    reports = mechanism.privatize([" ibuprofen"] * 300, np.random.default_rng(2))
+    store = open_store(str(tmp_path / "store.db"), found)
+    counts = mechanism.tally(reports).counts
+    store.add_batch(bytes(16), b"", {("drug", 1): (counts, 300)})
+    for candidates in ((), ("IBUPROFEN ",)):
+        estimate = Analysis(store).estimate(Wish("drug", candidates=candidates))
+        assert estimate.frequencies[0] > 0.9
+    for wrong in (("Tea", "tea"), ("tea", " ")):
+        with pytest.raises(InvalidArgument, match="candidates"):
+            Analysis(store).estimate(Wish("drug", candidates=wrong))
+    store.close()

@@ -266,6 +266,14 @@ def test_candidates_are_looked_for(tmp_path):
         assert rows[0]["low"] < 0.6 < rows[0]["high"]
         assert "anything else" in run(*given, "--method", "nnls").stdout
     assert "'candidates' must be given" in run(*given[:2], code=2).stderr
+    words.write_text("  ZU\u0308RICH \n \n", encoding="utf-8")  # another spelling, a blank line
+    (found, _) = json.loads(run(*given, "-f", "json").stdout)["values"]
+    assert found["value"] == "  ZU\u0308RICH "
+    assert found["low"] < 0.6 < found["high"]
+    words.write_text("Bern\nBERN\n")
+    refused = run(*given, code=2).stderr
+    assert "'Bern', 'BERN'" in refused
+    assert "different answers" in refused
     words.write_bytes(b"\xff\xfe")
     assert "a text file in UTF-8" in run(*given, code=2).stderr
     words.write_text("\n")

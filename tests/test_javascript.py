@@ -4,12 +4,14 @@ import json
 import re
 import shutil
 import subprocess
+import unicodedata
 from pathlib import Path
 
 import pytest
 
 import deniable as dn
 from deniable.collection.rows import row_check
+from deniable.texts import tidy
 
 CLIENT = Path(__file__).parents[1] / "clients" / "js"
 OLDEST = 18
@@ -49,3 +51,32 @@ def test_a_server_takes_what_javascript_reports(name, tmp_path):
     )  # fmt: skip
     rows = [bytes.fromhex(json.loads(line)) for line in done.stdout.splitlines()]
     assert [row_check(m)(row) for row in rows] == [None] * 60
+
+
+#: Reads texts, writes what tidy makes of each; null where this Node does not know a character.
+TIDY = """
+import { tidy } from './deniable.js';
+import { readFileSync } from 'node:fs';
+const known = (text) => !/\\p{Cn}/u.test(text);
+const texts = JSON.parse(readFileSync(0, 'utf8'));
+const tidied = texts.map((text) => (known(text) ? tidy(text) : null));
+process.stdout.write(JSON.stringify(tidied));
+"""
+
+
+def test_texts_are_tidied_alike():
+    """Every character that tidying changes and every 97th other one, alone and in a text.
+
+    Node and Python may know different versions of Unicode, so both must know the character.
+    """
+    places = (*range(0xD800), *range(0xE000, 0x110000))
+    known = [chr(i) for i in places if unicodedata.category(chr(i)) not in ("Cn", "Co")]
+    some = [c for i, c in enumerate(known) if tidy(c) != c or i % 97 == 0]
+    texts = [text for c in some for text in (c, f"a{c}B", f"{c}\u0301 x{c}")]
+    done = subprocess.run(
+        ["node", "--input-type=module", "--eval", TIDY],
+        input=json.dumps(texts), cwd=CLIENT, capture_output=True, text=True, check=True,
+    )  # fmt: skip
+    pairs = [(text, found) for text, found in zip(texts, json.loads(done.stdout), strict=True)]
+    assert [text for text, found in pairs if found not in (None, tidy(text))] == []
+    assert sum(found is not None for _, found in pairs) > 10_000

@@ -132,7 +132,10 @@ export function mechanism(spec: Spec): Promise<Mechanism>;
 /** The row of one report: a pure function of the value and the coins. */
 export function report(spec: Spec, value: Value, bytes: Uint8Array): Promise<Uint8Array>;
 
-/** The code of a text: what stands for it as a value. */
+/** What is hashed of a text: NFC, case folded unless `fold` is 'none', blanks joined and none at the ends. */
+export function tidy(text: string, fold?: 'case' | 'none'): string;
+
+/** The code of a text, tidied first: what stands for it as a value. */
 export function textCode(text: string): Promise<bigint>;
 
 /** Bytes of `crypto.getRandomValues`, any number of them. */

@@ -94,7 +94,16 @@ function permute(value, size, key) {
   return Number(x);
 }
 
-export const textCode = async (text) => new Coins(await sha256(utf8(text))).word();
+/** One answer, however it was spelt; of the listed blanks JavaScript's \s lacks only U+0085. */
+export function tidy(text, fold = 'case') {
+  const whole = text.normalize();
+  const folded = fold === 'case' ? whole.toUpperCase().toLowerCase().normalize() : whole;
+  return folded.replace(/[\s\x85]+/g, ' ').replace(/^ | $/g, '');
+}
+
+const hashed = async (text) => new Coins(await sha256(utf8(text))).word();
+
+export const textCode = async (text) => hashed(tidy(text) || refuse('bad-answer', 'only blanks'));
 
 function cells({ k, seed, hashes, width, permuted, codes }, value, cohort) {
   const first = mix(BigInt(seed)) + BigInt(cohort * (hashes ?? 1));
@@ -362,7 +371,7 @@ const same = (p, begun, value) => value;
 export async function mechanism(spec, where = 'spec') {
   const p = parameters(where, spec);
   const { labels } = spec.domain;
-  const codes = (p.cohorts && labels)?.map((label) => textCode(read(label)));
+  const codes = (p.cohorts && labels)?.map((label) => hashed(read(label)));
   if (codes) p.codes = await Promise.all(codes);
   const [, thresholds, own] = MECHANISMS.get(spec.mechanism);
   const steps = { begin: () => 0, key: same, memoise: same, ...own };
@@ -436,7 +445,9 @@ async function understood(bytes) {
 async function encode({ name, kind, edges, mechanism: { domain } }, answers) {
   const must = (be) => refuse('bad-answer', `the answer to "${name}" must be ${be}`);
   const answer = Object.hasOwn(answers, name) ? answers[name] : must('given');
-  if (kind === 'text') return isText(answer) ? textCode(answer) : must('well-formed text');
+  if (kind === 'text') {
+    return isText(answer) && tidy(answer) ? textCode(answer) : must('well-formed text, not blank');
+  }
   if (kind === 'number') {
     if (!Number.isFinite(answer)) must('a finite number');
     return edges.filter((edge) => edge <= answer).length;

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-from collections import Counter
 from collections.abc import Hashable, Iterable, Mapping, Sequence, Set
 from typing import Any, Self, TypeAlias, TypeGuard
 
@@ -11,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from deniable.errors import InvalidArgument, require_int, shorten
+from deniable.texts import tidy
 
 Label: TypeAlias = str | int | bool
 DomainLike: TypeAlias = "Domain | int | Iterable[Label]"
@@ -30,8 +30,10 @@ class Domain:
     is refused. A domain never changes; equal domains compare and hash equal.
     """
 
-    __slots__ = ("_index", "labels", "other", "size")
+    __slots__ = ("_index", "labels", "other", "size", "texts")
     labels: tuple[Label, ...] | None
+    #: What is hashed for each label, where answers are hashed: the label as it is.
+    texts: tuple[Label, ...] | None
     size: int
     other: Label | None
     _index: dict[Label, int] | None
@@ -42,7 +44,7 @@ class Domain:
         labels = None if isinstance(answers, (int, np.integer)) else _checked_labels(answers)
         size = require_int("domain", answers, 2, MAX_SIZE) if labels is None else len(labels)
         index = None if labels is None else {label: i for i, label in enumerate(labels)}
-        fields = {"labels": labels, "size": size, "_index": index, "other": None}
+        fields = {"labels": labels, "texts": labels, "size": size, "_index": index, "other": None}
         for name, value in fields.items():
             object.__setattr__(self, name, value)
         if other is not None and not self._knows(other):
@@ -168,15 +170,16 @@ class Domain:
 class Text(Domain):
     """Any text: answers that nobody listed in advance.
 
-    An answer is encoded as a 64-bit number, the first 8 bytes of the SHA-256 of its UTF-8 form.
-    Two of a million answers have the same number with probability 3e-8.
+    An answer is tidied (`deniable.texts.tidy`) and encoded as a 64-bit number, the first 8 bytes of
+    the SHA-256 of its UTF-8 form. Two of a million answers have the same number with probability
+    3e-8.
     """
 
     __slots__ = ()
     dtype: np.dtype[Any] = np.dtype(np.uint64)
 
     def __init__(self) -> None:
-        for name in ("labels", "other", "_index"):
+        for name in ("labels", "texts", "other", "_index"):
             object.__setattr__(self, name, None)
 
     @property
@@ -186,10 +189,11 @@ class Text(Domain):
     def encode(self, values: Any) -> NDArray[Any]:
         _refuse_what_is_no_column(values)
         answers = _to_list(values)
-        for position, answer in enumerate(answers):
-            if not _is_text(answer):
-                raise InvalidArgument(f"values[{position}]", answer, "text that UTF-8 can carry")
-        return text_codes(answers)
+        codes: dict[str, int] = {}
+        for place, answer in enumerate(answers):
+            if not (isinstance(answer, str) and answer in codes):
+                codes[answer] = text_code(_tidied(f"values[{place}]", answer))
+        return np.fromiter(map(codes.__getitem__, answers), np.uint64, len(answers))
 
     def to_spec(self) -> dict[str, Any]:
         return {"text": True}
@@ -206,22 +210,22 @@ class Text(Domain):
 
 
 class Candidates(Domain):
-    """Texts that were perhaps answered, and `OUTSIDE`, which stands for all other answers."""
+    """Texts that were perhaps answered, and `OUTSIDE`, which stands for all other answers.
+
+    Labels keep the spelling that they were given in; what is hashed is tidied, like answers.
+    """
 
     __slots__ = ()
 
     def __init__(self, texts: Iterable[str]) -> None:
         _refuse_what_is_no_column(texts, "candidates")
         listed = _to_list(texts)
-        for position, text in enumerate(listed):
-            if not _is_text(text):
-                raise InvalidArgument(f"candidates[{position}]", text, "text that UTF-8 can carry")
+        tidied = [_tidied(f"candidates[{place}]", text) for place, text in enumerate(listed)]
         if not listed:
             raise InvalidArgument("candidates", listed, "at least one text")
-        twice = [text for text, times in Counter([*listed, OUTSIDE]).items() if times > 1]
-        if twice:
-            raise InvalidArgument("candidates", twice, f"each there once, and not {OUTSIDE!r}")
+        _refuse_one_answer_twice([OUTSIDE, *listed], [OUTSIDE, *tidied])
         super().__init__([*listed, OUTSIDE])
+        object.__setattr__(self, "texts", tuple(tidied))
 
     def encode(self, values: Any) -> NDArray[Any]:
         raise InvalidArgument("domain", self, "any text where people answer; candidates are asked")
@@ -245,10 +249,34 @@ def _text_from(spec: dict[str, Any]) -> Domain:
     return Text()
 
 
-def text_codes(texts: Iterable[Label]) -> NDArray[np.uint64]:
-    """The first 8 bytes of the SHA-256 of each text (UTF-8), as little-endian numbers."""
-    digests = b"".join(hashlib.sha256(str(text).encode()).digest()[:8] for text in texts)
-    return np.frombuffer(digests, dtype="<u8").astype(np.uint64)
+def _refuse_one_answer_twice(texts: Sequence[str], tidied: Sequence[str]) -> None:
+    """Reports cannot tell two spellings of one answer apart."""
+    first: dict[str, str] = {}
+    for text, same in zip(texts, tidied, strict=True):
+        if same in first:
+            allowed = f"different answers: case and blanks do not count, and {OUTSIDE!r} is taken"
+            raise InvalidArgument("candidates", [first[same], text], allowed)
+        first[same] = text
+
+
+def _tidied(name: str, text: Any) -> str:
+    """What is hashed of a text that somebody typed."""
+    if not _is_text(text):
+        raise InvalidArgument(name, text, "text that UTF-8 can carry")
+    tidied = tidy(text)
+    if not tidied:
+        raise InvalidArgument(name, text, "text that is more than blanks")
+    return tidied
+
+
+def text_code(text: Label) -> int:
+    """The first 8 bytes of the SHA-256 of a text (UTF-8), as a little-endian number."""
+    return int.from_bytes(hashlib.sha256(str(text).encode()).digest()[:8], "little")
+
+
+def text_codes(texts: Sequence[Label]) -> NDArray[np.uint64]:
+    """`text_code` of each text."""
+    return np.fromiter(map(text_code, texts), np.uint64, len(texts))
 
 
 def _refuse_what_is_no_column(values: Any, name: str = "values") -> None:

@@ -13,6 +13,7 @@ from pathlib import Path
 import numpy as np
 
 import deniable as dn
+from deniable.domain import text_code
 from deniable.randomness import WORD_BYTES, ByteCoins
 
 MECHANISMS = [
@@ -75,9 +76,9 @@ def answers(m):
     return TEXTS if m.domain == dn.Text() else (0, m.domain.size // 2, m.domain.size - 1)
 
 
-def index(m, answer):
-    """What `report` takes."""
-    return int(m.domain.encode([answer])[0]) if isinstance(answer, str) else answer
+def index(answer):
+    """What `report` takes; texts are hashed as they are here (texts.json has the tidying)."""
+    return text_code(answer) if isinstance(answer, str) else answer
 
 
 def coins(label, words):
@@ -90,7 +91,7 @@ def main(folder):
         reports = []
         for value in answers(m):
             data = coins(f"{number}/{value}", m.coin_words)
-            report = m.report(index(m, value), ByteCoins(data))
+            report = m.report(index(value), ByteCoins(data))
             reports.append({"value": value, "coins": data.hex(), "report": plain(report)})
         vectors.append({"spec": m.to_spec(), "reports": reports})
     (folder / "reports.json").write_text(json.dumps(vectors, indent=1) + "\n")

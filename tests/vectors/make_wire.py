@@ -61,7 +61,7 @@ def kinds():
         answers = [
             {"way": "car", "ever": True, "hours": 5, "word": "tea"},
             {"way": "a rocket", "ever": "no", "hours": -3, "word": "Kaffee ☕"},
-            {"way": "other", "ever": False, "hours": 7.25, "word": ""},
+            {"way": "other", "ever": False, "hours": 7.25, "word": "TEA"},
             {"way": "train", "ever": "yes", "hours": 4.999999, "word": "日本"},
             {"way": "train", "ever": "yes", "hours": 2e300, "word": " tea"},
         ]

@@ -15,10 +15,10 @@ const refused = (type, message = /./) => (error) => {
   return true;
 };
 
-test('the source is at most 8 KB, compressed', () => {
+test('the source is at most 8.5 KB, compressed', () => {
   const source = readFileSync(new URL('../deniable.js', import.meta.url));
   const size = gzipSync(source, { level: 9 }).length;
-  assert.ok(size <= 8 * 1024, `${size} bytes`);
+  assert.ok(size <= 8.5 * 1024, `${size} bytes`);
 });
 
 // ---- manifests

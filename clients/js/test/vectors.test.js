@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict';
 import { existsSync } from 'node:fs';
 import test from 'node:test';
-import { Client, mechanism, report } from '../deniable.js';
+import { Client, mechanism, report, textCode, tidy } from '../deniable.js';
 import { fromHex, givenBytes, memory, readVectors, toHex } from './tools.js';
 
 const little = (x, bytes) => toHex(Uint8Array.from({ length: bytes }, (_, i) => x / 256 ** i));
@@ -66,6 +66,38 @@ for (const [i, { spec, reports }] of vectors.entries()) {
     }
   });
 }
+
+const texts = readVectors('texts.json');
+
+test('texts are tidied before they are hashed', async () => {
+  for (const { why, text, fold, tidy: tidied, code } of texts.good) {
+    assert.equal(tidy(text, fold), tidied, why);
+    const found = new DataView(fromHex(code).buffer).getBigUint64(0, true);
+    assert.equal(await codeOf(tidied), found, why);
+    if (fold === 'case') assert.equal(await textCode(text), found, why);
+  }
+});
+
+test('blanks are no answer', async () => {
+  const { manifest } = readVectors('wire.json').at(-1);
+  const client = await Client.load(new TextEncoder().encode(manifest), { memo: memory() });
+  for (const { why, text, type } of texts.bad) {
+    await assert.rejects(textCode(text), { type }, why);
+    await assert.rejects(client.begin().prepare({ word: text }), { type, message: /"word"/ }, why);
+  }
+});
+
+test('five spellings are one answer', async () => {
+  const { manifest, submissions: [{ answers, coins, id }] } = readVectors('wire.json')[0];
+  const bodies = new Set();
+  for (const word of ['tea', 'tea ', ' Tea', 'TEA', '\u00a0tea', '\u3000Tea\ufeff']) {
+    // Coins of zeros keep the cell.
+    const random = givenBytes(new Uint8Array(coins.length / 2), fromHex(id));
+    const client = await Client.load(new TextEncoder().encode(manifest), { random });
+    bodies.add((await client.begin().prepare({ ...answers, word })).body);
+  }
+  assert.equal(bodies.size, 1);
+});
 
 const wire = new URL('../../../tests/vectors/v1/wire.json', import.meta.url);
 const skip = !existsSync(wire) && 'tests/vectors/v1/wire.json is not there yet';

@@ -38,7 +38,7 @@ Simultaneous = Annotated[
 Population = Annotated[str, typer.Option(help="respondents, or everyone they are a sample of.")]
 CandidatesFile = Annotated[
     Path | None,
-    typer.Option(help="Text file, one candidate a line (spaces count), if answers were any text."),
+    typer.Option(help="Text file with one candidate per line, if answers were any text."),
 ]
 Options = Annotated[
     list[str] | None,

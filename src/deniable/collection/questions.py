@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from deniable.domain import Domain, Text
+from deniable.domain import Candidates, Domain, Text
 from deniable.errors import InvalidArgument, is_number
 from deniable.mechanisms import Mechanism, from_spec
 
@@ -149,8 +149,8 @@ def check_candidates(candidates: Any) -> tuple[str, ...]:
         raise InvalidArgument("candidates", candidates, "a list of texts")
     if not all(text == text.strip() and len(text.splitlines()) == 1 for text in candidates):
         raise InvalidArgument("candidates", candidates, "texts of one line, no blanks around them")
-    if len(set(candidates)) != len(candidates):
-        raise InvalidArgument("candidates", candidates, "a list of different texts")
+    if candidates:
+        Candidates(candidates)  # refuses two spellings of one answer
     return tuple(candidates)
 
 

@@ -11,7 +11,7 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from deniable.domain import OUTSIDE, Candidates, Domain, Text, text_codes
+from deniable.domain import OUTSIDE, Candidates, Domain, Text, text_code, text_codes
 from deniable.errors import InvalidArgument
 from deniable.mechanisms.collisions import Collisions
 from deniable.mechanisms.mixing import mixed, mixed_all, permuted
@@ -61,17 +61,16 @@ class PublicHashes:
         """One of `codes`, without making all."""
         if isinstance(self.domain, Text):
             return value
-        labels = self.domain.labels
+        texts = self.domain.texts
         if isinstance(self.domain, Candidates) and value == self.domain.size - 1:
             raise InvalidArgument("value", OUTSIDE, "a candidate: the outside has no cells")
-        return mixed(value) if labels is None else int(text_codes(labels[value : value + 1])[0])
+        return mixed(value) if texts is None else text_code(texts[value])
 
     @cached_property
     def codes(self) -> NDArray[np.uint64]:
         """What stands for each listed value where it is hashed: numbers of 64 bits."""
-        labels = self.domain.labels
-        if labels is not None and not self.permuted:
-            return text_codes(labels[:-1] if self.is_open else labels)
+        if self.domain.texts is not None and not self.permuted:
+            return text_codes(self.domain.texts)
         indices = np.arange(self.domain.size, dtype=np.uint64)
         return indices if self.permuted else mixed_all(indices)
 

@@ -13,6 +13,7 @@ from deniable.longitudinal.rounds import Round, Rounds
 from deniable.mechanisms import Mechanism, from_spec
 from deniable.reports import Reports, parse_json
 from deniable.tally import MAGIC, Tally
+from deniable.texts import tidy
 
 
 def read_sources(files: Sequence[Path], spec: Path | None) -> list[Tally | Reports]:
@@ -30,12 +31,12 @@ def read_mechanism(file: Path) -> Mechanism:
 
 
 def read_candidates(file: Path) -> list[str]:
-    """The lines of a text file (UTF-8), without empty ones and repetitions."""
+    """The lines of a text file (UTF-8), without blank ones and repetitions."""
     try:
         text = file.read_text(encoding="utf-8-sig")
     except UnicodeDecodeError as error:
         raise InvalidArgument("candidates", str(file), f"a text file in UTF-8 ({error})") from None
-    return list(dict.fromkeys(line for line in text.split("\n") if line))
+    return list(dict.fromkeys(line for line in text.split("\n") if tidy(line)))
 
 
 def read_options(texts: Sequence[str]) -> dict[str, Any]:
