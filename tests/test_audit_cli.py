@@ -61,8 +61,13 @@ def test_json_and_csv(monkeypatch, capsys):
     sure = ("-n", "1000", "--confidence", "0.9999995")
     asked = ("losue", "-t", "3", "--seed", "2", "-f", "json", *sure)
     rows = json.loads(inside(monkeypatch, capsys, *asked)[1])
-    assert [row["method"] for row in rows] == ["from thresholds", *["enumerated"] * 7, "sampled"]
-    assert [row["k"] for row in rows] == [16, 2, 2, 2, 3, 3, 3, 5, 16]
+    assert [row["method"] for row in rows] == [
+        "from thresholds",
+        *["enumerated"] * 7,
+        "walks",
+        "sampled",
+    ]
+    assert [row["k"] for row in rows] == [16, 2, 2, 2, 3, 3, 3, 5, 16, 16]
     assert rows[2]["what"] == "what is kept"
     assert rows[-1]["reports"] == 3
     text = inside(monkeypatch, capsys, "grr", "--seed", "3", "-f", "csv", *sure)[1]
@@ -87,6 +92,84 @@ def test_all_mechanisms_keep_their_promise(tmp_path):
     found = json.loads(run("--all", "--quick", *choices).stdout)
     assert {row["mechanism"] for row in found} == set(deniable.mechanisms())
     assert {row["verdict"] for row in found} == {"ok", "nothing found"}
+
+
+class Shifted:
+    """Coins whose thresholds are more than declared, by 2**-64."""
+
+    def __init__(self, coins):
+        self._coins = coins
+
+    def below(self, threshold):
+        return self._coins.below(threshold + 1)
+
+
+@pytest.fixture
+def lie(monkeypatch):
+    """OUE draws with what is not declared from 400 answers on: only walks at that size see it."""
+    honest = deniable.OUE.report
+
+    def report(self, value, coins):
+        return honest(self, value, coins if self.domain.size < 400 else Shifted(coins))
+
+    monkeypatch.setattr(deniable.OUE, "report", report)
+    monkeypatch.setattr("deniable.audit.survey.mechanisms", lambda: {"oue": deniable.OUE})
+
+
+@pytest.mark.usefixtures("lie")
+@pytest.mark.parametrize("subject", [("oue",), ("--all", "--quick")])
+@pytest.mark.parametrize("layout", ["table", "json", "csv"])
+def test_a_suspicious_walk_has_a_row_and_ends_with_code_1(monkeypatch, capsys, subject, layout):
+    monkeypatch.setenv("COLUMNS", "140")
+    sure = ("-n", "100", "--seed", "1", "--confidence", "0.9999995")
+    asked = (*subject, "-f", layout, *sure)
+    code, out, said = inside(monkeypatch, capsys, *asked, "-k", "400")
+    assert code == 1
+    assert "which is not declared" in " ".join(out.split() if layout == "table" else said.split())
+    if layout == "table":
+        assert re.search(r"400 +the code +141 walks +suspicious", out)
+    else:
+        rows = json.loads(out) if layout == "json" else csv.DictReader(io.StringIO(out))
+        (found,) = (row for row in rows if row["method"] == "walks")
+        shown = (found["what"], str(found["k"]), str(found["n"]), found["verdict"])
+        assert shown == ("the code", "400", "141", "suspicious")
+        assert "141 walks with the values 0, 1, 200, 399; 0 draws with" in found["words"]
+    code, out, _ = inside(monkeypatch, capsys, *asked, "-k", "300")
+    assert code == 0
+    assert "suspicious" not in out
+    assert "walks" in out
+
+
+def test_walks_are_not_drawn_but_the_chart_is(monkeypatch, capsys, tmp_path):
+    monkeypatch.setattr("deniable.audit.survey.mechanisms", lambda: {"oue": deniable.OUE})
+    chart = tmp_path / "all.svg"
+    code, *_ = inside(monkeypatch, capsys, "--all", "--quick", "-n", "100", "-c", str(chart))
+    assert code == 0
+    assert chart.stat().st_size > 1_000
+
+
+@pytest.mark.parametrize("layout", ["table", "json", "csv"])
+@pytest.mark.parametrize("source", ["--command", "--callable"])
+def test_suspicious_coins_of_a_black_box_end_with_code_1(
+    monkeypatch, capsys, tmp_path, source, layout
+):
+    """A clock as the seed: epsilon holds, but reports come again."""
+    (tmp_path / "again.py").write_text(
+        "import itertools, random, sys\n\n"
+        "clock = itertools.count()\n\n\n"
+        "def report(value):\n"
+        "    return random.Random(next(clock) // 50).getrandbits(64)\n\n\n"
+        "if __name__ == '__main__':\n"
+        "    for line in sys.stdin:\n        print(report(line))\n"
+    )
+    monkeypatch.setattr(sys, "path", [str(tmp_path), *sys.path])
+    monkeypatch.delitem(sys.modules, "again", raising=False)
+    program = f'"{sys.executable}" "{tmp_path / "again.py"}"'
+    which = program if source == "--command" else "again:report"
+    asked = (source, which, "-k", "2", "-n", "2000", "-e", "4", "-f", layout)
+    code, out, said = inside(monkeypatch, capsys, *asked)
+    assert code == 1
+    assert "equal the one before" in " ".join(out.split() if layout == "table" else said.split())
 
 
 def test_a_program_that_lies_too_rarely_ends_with_code_1(monkeypatch, capsys, tmp_path):

@@ -1,14 +1,15 @@
-"""An audit of every mechanism: exactly on a small domain, by sampling on a larger one."""
+"""An audit of every mechanism: exactly on a small domain, by walks and samples on a larger one."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
-from deniable.audit.checks import Check, Verification
+from deniable.audit.checks import Check, Verification, Walks
 from deniable.audit.empirical import audit_mechanism
 from deniable.audit.exact import relatives, verify
 from deniable.audit.findings import Audit
+from deniable.audit.walks import walk, walked
 from deniable.mechanisms import Mechanism, mechanisms
 from deniable.mechanisms.cohorts import CohortMechanism
 from deniable.mechanisms.memoised import Memoised
@@ -41,6 +42,7 @@ def survey(
         small = family(family.only_size or plan["small"], epsilon, **family.small_design)
         yield exact_row(small, verify(small, most_runs=plan["most_runs"]))
         member = _sampled(family, size, epsilon)
+        yield walk_row(member, walk(member, list(relatives(member))))
         for times in (1, REPEATED) if issubclass(family, Memoised) else (1,):
             found = audit_mechanism(
                 member, reports=times, n=reports, confidence=confidence, rng=rng
@@ -50,7 +52,7 @@ def survey(
 
 def steps() -> int:
     """Rows of a survey."""
-    return sum(3 if issubclass(family, Memoised) else 2 for family in mechanisms().values())
+    return sum(4 if issubclass(family, Memoised) else 3 for family in mechanisms().values())
 
 
 def _sampled(family: type[Mechanism], size: int, epsilon: float) -> Mechanism:
@@ -66,7 +68,7 @@ def exact_row(m: Mechanism, found: Verification) -> dict[str, Any]:
 
 
 def exact_rows(m: Mechanism, found: Verification) -> Iterator[dict[str, Any]]:
-    """A row a check, those of small relatives too, and one for each that was not possible."""
+    """A row a check, those of small relatives and walks too, one for each that was not possible."""
     sizes = {str(one): one.domain.size for one in (*relatives(m), m)}
     for check in found.checks:
         yield check_row(m, check, sizes.get(check.subject))
@@ -80,6 +82,27 @@ def exact_rows(m: Mechanism, found: Verification) -> Iterator[dict[str, Any]]:
             "verdict": "not enumerated",
             "words": found.words,
         }
+    if found.walks:
+        yield walk_row(m, found.walks)
+
+
+def walk_row(m: Mechanism, walks: Walks) -> dict[str, Any]:
+    """What walks at the real size found: no epsilon, but whether the code does what it declares."""
+    verdict = "suspicious" if walks.faults else "nothing found"
+    values = ", ".join(map(str, walked(m)))
+    words = "; ".join([f"{verdict}: {walks.runs:,} walks with the values {values}", *walks.faults])
+    return {
+        "mechanism": m.name,
+        "k": m.domain.size,
+        "what": "the code",
+        "reports": 1,
+        "n": walks.runs,
+        "method": "walks",
+        "epsilon": None,
+        "promised": None,
+        "verdict": verdict,
+        "words": words,
+    }
 
 
 def check_row(m: Mechanism, check: Check, size: int | None) -> dict[str, Any]:

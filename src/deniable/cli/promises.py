@@ -115,7 +115,7 @@ def audit(
 ) -> None:
     """Check a promise: exactly where the code can be enumerated, else by sampling a black box.
 
-    Exit code 1 if a promise is broken, or coins look broken.
+    Exit code 1 if a promise is broken, something is suspicious, or a promise could not be checked.
     """
     from deniable.studio import audit_command
 
@@ -134,4 +134,6 @@ def audit(
     if layout is Format.table and not chart:
         typer.echo("for a chart, add: -c audit.html")
     if not found.ok:
+        if layout is not Format.table:  # the table says it
+            typer.echo("\n".join(found.faults), err=True)
         raise typer.Exit(1)

@@ -15,7 +15,7 @@ from deniable.studio.formats import Format
 #: What is used unless something else is said.
 SIZE, EPSILON = 16, 1.0
 #: Verdicts that end the command with code 1.
-BAD = ("violated", "suspicious")
+BAD = ("violated", "suspicious", "not enumerated")
 #: Options that a kind of subject has no use for.
 UNUSED = {
     "mechanism": ("quick",),
@@ -126,7 +126,13 @@ class Outcome:
 
     @property
     def ok(self) -> bool:
-        return all(row["verdict"] not in BAD for row in self.rows)
+        return not self.faults
+
+    @property
+    def faults(self) -> list[str]:
+        """What is wrong, a line each."""
+        bad = [row for row in self.rows if row["verdict"] in BAD]
+        return [f"{row['mechanism']}: {row['words']}" for row in bad]
 
     def show(self, layout: Format) -> None:
         """Print; the audit of a black box has exports of its own."""
@@ -152,9 +158,7 @@ class Outcome:
         if self.audit is not None:
             Console().print(self.audit.table())
         else:
-            for row in self.rows:
-                if row["verdict"] in BAD:
-                    print(f"{row['mechanism']}: {row['words']}")
+            print(*self.faults, sep="\n", end="\n" if self.faults else "")
 
     def chart(self) -> Any:
         from deniable.studio.audit_views import survey_chart

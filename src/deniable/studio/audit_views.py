@@ -85,7 +85,11 @@ def audit_chart(audit: Audit) -> Any:
 def survey_chart(rows: Sequence[Mapping[str, Any]], title: str) -> Any:
     """The share of the promise that was found, a point a mechanism and method."""
     alt = altair()
-    data = [{**row, "share": min(row["epsilon"] / row["promised"], MOST_SHARE)} for row in rows]
+    data = [
+        {**row, "share": min(row["epsilon"] / row["promised"], MOST_SHARE)}
+        for row in rows
+        if row["promised"] is not None  # walks find no epsilon
+    ]
     base = alt.Chart(alt.Data(values=data))
     points = base.mark_point(filled=True, size=70, opacity=0.9).encode(
         y=alt.Y("mechanism:N", sort=None, title=None),
