@@ -25,6 +25,7 @@ import deniable as dn
 from deniable.extras import altair, pandas
 from deniable.studio.charts import INK, TRUTH, save
 from deniable.studio.tables import rich_table
+from deniable.texts import tidy
 
 MECHANISMS = (dn.ORR, dn.RAPPOR)
 #: sum f^2 of English words is near 0.01: the most frequent one has 4 %.
@@ -50,9 +51,14 @@ class People:
 
 
 def invent(path: Path, n: int, rng: np.random.Generator) -> People:
-    """n people who each answer one word, with the frequencies of the data."""
-    table = pandas().read_parquet(path).sort_values("count", ascending=False)
-    words, counts = table["word"].astype(str).tolist(), table["count"].to_numpy(dtype=float)
+    """n people who each answer one word, with the frequencies of the data.
+
+    Words that are one answer, like "floor" with and without a ligature, count together.
+    """
+    table = pandas().read_parquet(path)
+    found = table.groupby(table["word"].astype(str).map(tidy))["count"].sum()
+    found = found.sort_values(ascending=False, kind="stable")
+    words, counts = found.index.tolist(), found.to_numpy(dtype=float)
     answers = rng.choice(len(words), n, p=counts / counts.sum())
     return People(words, np.bincount(answers, minlength=len(words)) / n, answers)
 

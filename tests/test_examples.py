@@ -24,7 +24,7 @@ def run_example(path, *given):
 
 
 def test_the_words_are_found(tmp_path):
-    words = [f"w{i}" for i in range(200)]
+    words = [f"w{i}" for i in range(199)] + ["W1"]  # one answer twice
     counts = pd.DataFrame({"word": words, "count": [10_000 // (i + 1) for i in range(200)]})
     counts.to_parquet(tmp_path / "words.parquet")
     given = ("--people", 20_000, "--epsilon", 4)

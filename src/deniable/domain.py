@@ -254,7 +254,7 @@ def _refuse_one_answer_twice(texts: Sequence[str], tidied: Sequence[str]) -> Non
     first: dict[str, str] = {}
     for text, same in zip(texts, tidied, strict=True):
         if same in first:
-            allowed = f"different answers: case and blanks do not count, and {OUTSIDE!r} is taken"
+            allowed = f"different answers (case and blanks do not count), none of them {OUTSIDE!r}"
             raise InvalidArgument("candidates", [first[same], text], allowed)
         first[same] = text
 
