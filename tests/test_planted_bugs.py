@@ -12,7 +12,8 @@ from deniable.errors import InvalidArgument
 from deniable.estimation.decoded import Decoded
 from deniable.estimation.methods import Method
 from deniable.estimation.mle.likelihood import Maximum, maximise
-from deniable.mechanisms import GRR, OUE
+from deniable.longitudinal.memo import Memory
+from deniable.mechanisms import GRR, LBLH, LGRR, LOLH, OUE, DBitFlipPM
 from deniable.mechanisms.base import CHUNK
 from deniable.privacy import Guarantee
 from deniable.randomness import ByteCoins, Keystream
@@ -272,6 +273,42 @@ class NotTwoValued(OUE):
         row = bytearray(super().report(value, coins))
         row[0] = row[0] & ~1 | (coins.below(1 << 63) & 1)
         return bytes(row)
+
+
+@pytest.mark.parametrize("family", [LOLH, LBLH, DBitFlipPM], ids=lambda family: family.name)
+def test_answers_that_share_a_draw_unsaid_are_caught(family):
+    class Pretending(family):
+        key_is_value = True
+
+    with pytest.raises(laws.LawBroken, match=r"1 changes cost (3\.|Infinity)"):
+        laws.exact_histories(Pretending)
+
+
+@pytest.mark.parametrize(
+    "careless",
+    [
+        lambda self, key, coins: key,
+        lambda self, key, coins: key if self.allows(key) else min(self.keys),
+    ],
+    ids=["a key too many", "the smallest key"],
+)
+def test_a_memo_that_tells_new_answers_is_caught(monkeypatch, careless):
+    monkeypatch.setattr(Memory, "always", careless)
+    monkeypatch.setattr(Memory, "use", lambda self, key: self.keys.add(key))
+    with pytest.raises(laws.LawBroken, match="exact_histories"):
+        laws.exact_histories(LGRR)
+
+
+def test_a_permanent_draw_that_is_not_kept_is_caught():
+    class Forgetful(LGRR):
+        """Reports from the answer, not from what was kept for it."""
+
+        def memoise(self, begun, key, coins):
+            super().memoise(begun, key, coins)
+            return key
+
+    with pytest.raises(laws.LawBroken):
+        laws.exact_histories(Forgetful)
 
 
 def test_a_family_with_more_than_two_likelihoods_is_caught():

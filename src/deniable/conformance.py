@@ -16,7 +16,9 @@ import io
 import json
 import pickle
 from collections.abc import Callable, Iterator
-from functools import lru_cache
+from contextlib import suppress
+from decimal import Decimal
+from functools import lru_cache, partial
 from itertools import pairwise
 from typing import Any
 
@@ -25,6 +27,9 @@ from numpy.typing import NDArray
 
 from deniable.audit.checks import SLACK
 from deniable.audit.exact import memory, one_report
+from deniable.audit.histories import worst_histories
+from deniable.collection.manifest import Collection
+from deniable.collection.questions import Question
 from deniable.domain import Domain
 from deniable.errors import CorruptData, InvalidArgument, MismatchError
 from deniable.estimation import METHODS, combine
@@ -34,8 +39,9 @@ from deniable.estimation.methods import Method, methods_for
 from deniable.estimation.mle.likelihood import loglikelihood, maximise
 from deniable.mechanisms import Mechanism, from_spec
 from deniable.mechanisms.base import CHUNK
-from deniable.mechanisms.memoised import Memoised
+from deniable.mechanisms.memoised import Longitudinal, Memoised
 from deniable.privacy import Channel
+from deniable.privacy.guarantee import CONTEXT, MAX_EPSILON, as_decimal
 from deniable.randomness import (
     SCALE,
     WORD_BYTES,
@@ -51,6 +57,10 @@ Law = Callable[[Family], None]
 
 FALSE_ALARM = 1e-9
 EPSILONS = (0.5, 1.0, 3.0)
+#: Answers, rounds and changes of the histories that are enumerated.
+HISTORIES = ((2, 4, 0), (2, 4, 1), (3, 3, 0), (3, 3, 1), (3, 3, 2))
+#: Designs for these: few reports, and answers that share what they can share.
+NARROW = {"w": 1, "width": 2}
 #: The log-likelihood of a report may be so far from its maximum.
 CERTIFIED = 1e-8
 
@@ -125,6 +135,40 @@ def exact_memory(family: Family) -> None:
             claimed = stated.after(reports=reports)
             text = f"{reports} reports cost {exact}, stated {claimed}"
             check(not exact <= claimed <= exact + SLACK, "exact_memory", m, text)
+
+
+def exact_histories(family: Family) -> None:
+    """If a device remembers: whole histories of answers cost at most what a collection declares.
+
+    Enumerated are all pairs of histories that the number covers: those in which the same rounds
+    have equal answers. A mechanism in which answers share a draw is refused where they may change.
+    """
+    if not issubclass(family, Memoised):
+        return
+    for m, rounds, changes in _panels(family):
+        asked = (Question("q", "?", "choice", m),)
+        made = partial(Collection, "t", asked, MAX_EPSILON, rounds=rounds, changes=changes)
+        if changes and not family.key_is_value:
+            refused("exact_histories", m, InvalidArgument, made)
+            continue
+        declared = made().spent
+        worst = worst_histories(m, rounds, changes)
+        found = Decimal("inf") if worst is None else CONTEXT.ln(as_decimal(worst))
+        text = f"{rounds} rounds, {changes} changes cost {found}, declared {declared}"
+        check(not found <= Decimal(declared), "exact_histories", m, text)
+
+
+def _panels(family: Any) -> Iterator[tuple[Memoised, int, int]]:
+    """Members with rounds and changes; some whose reports tell much about what is kept."""
+    narrow = {name: NARROW[name] for name in family.design if name in NARROW}
+    design = {**family.small_design, **narrow}
+    for size, rounds, changes in HISTORIES:
+        labels = [str(value) for value in range(size)]
+        for epsilon in (0.5, 2.0):
+            yield family(labels, epsilon, **design), rounds, changes
+        if issubclass(family, Longitudinal):
+            with suppress(InvalidArgument):  # an epsilon_1 that the family cannot have
+                yield family(labels, 1.0, 0.9, **design), rounds, changes
 
 
 def _fixed_steps(m: Memoised) -> None:
@@ -525,6 +569,7 @@ def _same(a: NDArray[Any], b: NDArray[Any]) -> bool:
 LAWS: tuple[Law, ...] = (
     exact_epsilon,
     exact_memory,
+    exact_histories,
     fixed_coins,
     exact_coins,
     exact_moments,

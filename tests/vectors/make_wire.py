@@ -77,22 +77,27 @@ def families():
 
 
 def remembered():
-    """Devices that remember, with a budget of two permanent answers, and one question without."""
+    """Devices that remember, with a question without; two permanent answers, or one.
+
+    Mechanisms in which answers share a permanent draw have no changes.
+    """
     twice = {name: family for name, family in mechanisms().items() if issubclass(family, Memoised)}
-    questions = (*(choice(name, family, 0.5) for name, family in twice.items()), choice("grr", mechanisms()["grr"], 0.5))  # fmt: skip  # noqa: E501
-    collection = Collection("Again and again", questions, 16.0, rounds=4, changes=1)
-    memos, secrets = {}, {}
-    for question in questions:
-        if collection.remembered(question):
-            memo = MemoryMemo(question.mechanism, collection.digest, most=2)
-            secrets[question.name] = stream(f"secret {question.name}", 32)
-            memo._memory = Memory(secrets[question.name], 2)
-            memos[question.name] = memo
-    made = []
-    for number, place in enumerate([0, 3, 4, 0], 1):
-        answers = {q.name: q.mechanism.domain.labels[place] for q in questions}
-        made.append(sent(collection, answers, f"round {number}", memos, number))
-    yield collection, made, {name: secret.hex() for name, secret in secrets.items()}
+    for title, changes in (("Again and again", 1), ("Again, by cells", 0)):
+        some = {name: family for name, family in twice.items() if family.key_is_value == (changes > 0)}  # fmt: skip  # noqa: E501
+        questions = (*(choice(name, family, 0.5) for name, family in some.items()), choice("grr", mechanisms()["grr"], 0.5))  # fmt: skip  # noqa: E501
+        collection = Collection(title, questions, 16.0, rounds=4, changes=changes)
+        memos, secrets = {}, {}
+        for question in questions:
+            if collection.remembered(question):
+                memo = MemoryMemo(question.mechanism, collection.digest, most=changes + 1)
+                secrets[question.name] = stream(f"secret {question.name}", 32)
+                memo._memory = Memory(secrets[question.name], changes + 1)
+                memos[question.name] = memo
+        made = []
+        for number, place in enumerate([0, 3, 4, 0], 1):
+            answers = {q.name: q.mechanism.domain.labels[place] for q in questions}
+            made.append(sent(collection, answers, f"round {number}", memos, number))
+        yield collection, made, {name: secret.hex() for name, secret in secrets.items()}
 
 
 def without_noise():

@@ -18,7 +18,8 @@ from deniable.errors import InvalidArgument
 from deniable.mechanisms import Mechanism, find
 from deniable.mechanisms.cohorts import CohortMechanism
 from deniable.mechanisms.memoised import Longitudinal, Memoised
-from deniable.privacy.guarantee import float_below
+from deniable.privacy.guarantee import float_above, float_below
+from deniable.privacy.lasting import log_replaced
 
 AUTO = "auto"
 LISTED = ("brr", "grr", "oue", "ss", "olh", "hr", "hrr")
@@ -50,7 +51,8 @@ class Terms:
         family: Any = find(name)
         again = self.rounds > 1 and issubclass(family, Memoised)
         parts = self._keys(family) if again else self.rounds
-        budget = float_below(Fraction(self.epsilon) / parts)
+        whole = Fraction(self.epsilon) - (self._replaced() if again else 0)
+        budget = float_below(whole / parts)
         if self.epsilon_1 is not None and not issubclass(family, Longitudinal):
             raise InvalidArgument("epsilon_1", self.epsilon_1, f"left out for {name}")
         if again and not issubclass(family, Longitudinal):
@@ -61,6 +63,11 @@ class Terms:
         """Permanent answers that a device can have: changes + 1, or all that there are."""
         listed = not isinstance(self.domain, Text) and not issubclass(family, CohortMechanism)
         return min(self.changes + 1, self.domain.size) if listed else self.changes + 1
+
+    def _replaced(self) -> Fraction:
+        """What is set aside for answers that need more keys than there are, rounded up."""
+        log = log_replaced(self.rounds, self.changes + 1)
+        return Fraction(float_above(log)) if log else Fraction(0)
 
     def _of(self, family: Any, epsilon: float) -> Mechanism:
         """A member of the family with this first budget."""
@@ -116,6 +123,8 @@ class Terms:
             if self.epsilon_1 is not None and not issubclass(family, Longitudinal):
                 continue
             if not text and family.only_size not in (None, self.domain.size):
+                continue
+            if self.changes and not getattr(family, "key_is_value", True):
                 continue
             built = self.build(name)
             if built.bits_per_report <= MOST_BITS:

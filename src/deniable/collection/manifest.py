@@ -17,7 +17,7 @@ from deniable.collection.questions import Question, require_text
 from deniable.errors import CorruptData, InvalidArgument, require_int
 from deniable.mechanisms.memoised import Memoised
 from deniable.mechanisms.questionnaire import MODES, Questionnaire
-from deniable.privacy import Guarantee, check_epsilon
+from deniable.privacy import Guarantee, Lasting, check_epsilon
 from deniable.privacy.guarantee import CONTEXT, float_above
 
 VERSION = 1
@@ -34,9 +34,10 @@ class Collection:
 
     ``epsilon`` is what one respondent spends at most, all questions and rounds together, with at
     most ``changes`` changes of each answer that a device remembers; more of them are not reported.
-    It is about which answers were given: whether and when a remembered answer changed is not
-    hidden (see `privacy.Lasting`). Questions that are not remembered count on one submission a
-    round.
+    It is about which answers were given, beside others that stay the same, change, and come back
+    when these do. In which rounds a remembered answer was the same, another, or an earlier one
+    again is not hidden (see `privacy.Lasting`). Questions that are not remembered count on one
+    submission a round.
     """
 
     title: str
@@ -61,9 +62,23 @@ class Collection:
             raise InvalidArgument("questions", names, allowed)
         if self.rounds > 1 and self.divide == "sampled":
             raise InvalidArgument("divide", self.divide, "split if there is more than one round")
+        self._check_keys()
         if self.spent > self.epsilon:
             allowed = f"at least {self.spent}, which is what the questions spend"
             raise InvalidArgument("epsilon", self.epsilon, allowed)
+
+    def _check_keys(self) -> None:
+        """Refuse mechanisms whose epsilon does not hold where answers change."""
+        for question in filter(self.remembered, self.questions):
+            mechanism: Any = question.mechanism
+            if self.changes and not mechanism.key_is_value:
+                raise InvalidArgument(
+                    f"{question.name}: mechanism",
+                    mechanism.name,
+                    "one with a permanent draw for each answer if answers may change (in this one "
+                    "answers share a draw, and whether they do shows in the reports): set "
+                    "changes = 0, or use lgrr, losue or auto",
+                )
 
     def question(self, name: str) -> Question:
         """The question with this name."""
@@ -83,7 +98,7 @@ class Collection:
 
     @property
     def shows_changes(self) -> bool:
-        """Whether it can be seen that an answer changed, though not which ones were given."""
+        """Whether it can be seen that an answer changed or came back, though not which ones."""
         return self.changes > 0 and any(map(self.remembered, self.questions))
 
     def spent_on(self, question: Question) -> float:
@@ -101,8 +116,8 @@ class Collection:
             once: Guarantee = question.mechanism.once
             return once.log_after(self.rounds, 0)
         mechanism: Any = question.mechanism
-        kept: Guarantee = mechanism.permanent_guarantee
-        return kept.log_after(None, self.changes)
+        kept: Lasting = mechanism.permanent_guarantee
+        return kept.log_always(self.rounds, self.changes)
 
     # ---- the manifest
 

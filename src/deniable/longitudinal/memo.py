@@ -34,9 +34,18 @@ class Memory:
     number: int = 1
     keys: set[int] = field(default_factory=set)
 
+    def allows(self, key: int) -> bool:
+        """Whether the key is in use, or there is room for it."""
+        return key in self.keys or self.most is None or len(self.keys) < self.most
+
+    def always(self, key: int, coins: Coins) -> int:
+        """The key, or one in use where there is no room for it; a word is drawn either way."""
+        place = coins.choice(max(1, len(self.keys)))
+        return key if self.allows(key) else sorted(self.keys)[place]
+
     def use(self, key: int) -> None:
         """Note a key, if the budget allows it."""
-        if key not in self.keys and self.most is not None and len(self.keys) >= self.most:
+        if not self.allows(key):
             raise BudgetSpent(
                 f"{self.most} permanent answers are in use, as many as were declared: "
                 "another value is not reported"
@@ -77,21 +86,20 @@ class Memo(ABC):
         coins.finish()
         return report
 
-    def report_always(self, index: int, coins: Coins) -> Any:
+    def report_always(self, index: int, coins: Coins, *, record: bool = True) -> Any:
         """A report whether or not there is budget left, so that silence tells nothing.
 
         The value with this index, or, where that would need more permanent answers than `most`, one
         of the keys in use, drawn with a word that is always drawn before those of `instant`.
+        Without ``record`` it is a preview: its key must be on record before it is sent.
         """
         m = self.mechanism
         with self._held() as memory:
             begun = recall_begun(m, memory.secret)
-            key = require_int("key", m.key(begun, index), 0, SCALE - 1)
-            place = coins.choice(max(1, len(memory.keys)))
-            try:
+            own = require_int("key", m.key(begun, index), 0, SCALE - 1)
+            key = memory.always(own, coins)
+            if record:
                 memory.use(key)
-            except BudgetSpent:
-                key = sorted(memory.keys)[place]
         return m.instant(begun, recall_kept(m, memory.secret, begun, key), coins)
 
     @property

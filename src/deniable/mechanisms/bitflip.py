@@ -195,7 +195,8 @@ class DBitFlipPM(Memoised, DBitFlip):
     """
 
     name = "dbitflippm"
-    good_for = "counters that change: most changes show in nothing, but reports can be followed"
+    key_is_value = False
+    good_for = "comparison with Microsoft's telemetry; reports can be followed"
 
     def begin(self, coins: Coins) -> bytes:
         return self.ask(coins)

@@ -149,6 +149,7 @@ class HashedChain(RandomisedChain, LocalHashing):
 
     design = ("g", "modulus")
     thresholds = ("permanent_keep", "keep")
+    key_is_value = False
     most_cells: ClassVar[int] = MAX_CELLS
     begin = LocalHashing.begin
     key = LocalHashing.key
@@ -212,7 +213,7 @@ class LBLH(HashedChain):
 
     name = "lblh"
     paper = "Arcolezi et al. 2023"
-    good_for = "answers that change often: never more than two draws are kept"
+    good_for = "comparison with LOLH: never more than two draws are kept"
     most_cells = 2
 
     def _derive(self, name: str) -> int:

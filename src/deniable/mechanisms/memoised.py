@@ -11,7 +11,7 @@ from abc import abstractmethod
 from collections.abc import Iterable
 from fractions import Fraction
 from functools import cached_property
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -33,6 +33,10 @@ class Memoised(Mechanism):
     `report` and `privatize` do all three with fresh coins: they make first reports. Whoever answers
     again needs a memo (`FileMemo`; `Panel` in simulations), or every report costs `once` again.
     """
+
+    #: Whether every value has a draw of its own. Where several values share one (a hash cell), it
+    #: shows in enough reports which values do: then no epsilon bounds what changes tell.
+    key_is_value: ClassVar[bool] = True
 
     def begin(self, coins: Coins) -> Any:
         """What a device draws before it looks at any answer: nothing, a hash function, a cohort."""

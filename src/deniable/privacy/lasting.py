@@ -12,6 +12,7 @@ from operator import mul
 from typing import TYPE_CHECKING
 
 from deniable.privacy.guarantee import CONTEXT, Guarantee, as_decimal
+from deniable.randomness import SCALE
 
 if TYPE_CHECKING:
     import altair as alt
@@ -92,6 +93,16 @@ class Lasting(Guarantee):
         each = reduce(CONTEXT.add, (CONTEXT.ln(clue.ratio(reports)) for clue in self.clues))
         return CONTEXT.multiply(min(changes + 1, self.keys), each)
 
+    def log_always(self, rounds: int, changes: int) -> Decimal:
+        """`log_after` where there are ``rounds`` reports, made as `Memo.report_always` does.
+
+        Answers that need more than changes + 1 keys are reported from a key in use: see
+        `log_replaced`.
+        """
+        most = changes + 1
+        replaced = log_replaced(rounds, most) if most < self.keys else Decimal(0)
+        return CONTEXT.add(self.log_after(None, changes), replaced)
+
     def plot(self, reports: int = 30, changes: tuple[int, ...] = (0, 1, 2)) -> alt.LayerChart:
         """Epsilon against the number of reports, for some numbers of changes."""
         from deniable.studio.budgets import budget_chart
@@ -102,6 +113,17 @@ class Lasting(Guarantee):
     def __str__(self) -> str:
         first = f"<= {self.once.epsilon:.15g} for the first"
         return f"epsilon-LDP with epsilon <= {self.epsilon:.15g} for all reports, {first}"
+
+
+def log_replaced(rounds: int, most: int) -> Decimal:
+    """What it can tell that answers without a key are reported from one of ``most`` in use.
+
+    The key is drawn with `Coins.choice` among those in use in ascending order. That order depends
+    on the answers, and the weights are not all the same: each round in which all keys are in use
+    before it can tell the largest over the smallest of them.
+    """
+    weights = Fraction(-(-SCALE // most), SCALE // most)
+    return CONTEXT.multiply(CONTEXT.ln(as_decimal(weights)), max(0, rounds - most))
 
 
 def _product(ratios: Iterable[Fraction]) -> Fraction:

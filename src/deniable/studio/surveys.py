@@ -14,6 +14,8 @@ from deniable.estimation.intervals import two_sided_z
 #: Errors are told for an answer that this share of the respondents gives.
 SHARE = 0.1
 CONFIDENCE = 0.95
+#: Which histories of answers an epsilon is about, where devices remember.
+ALIKE = "stay the same, change, and come back in the same rounds"
 
 
 def sentences(collection: Collection) -> list[str]:
@@ -27,7 +29,7 @@ def sentences(collection: Collection) -> list[str]:
         f"One person spends epsilon = {_short(collection.spent)} at most, in all. Whoever sees "
         "everything that a device sends and held two sets of answers for equally likely, holds "
         f"none of them for more likely than {100 * odds / (1 + odds):.1f} % afterwards"
-        + (", if answers changed at the same times in both." if collection.shows_changes else "."),
+        + (f", if both {ALIKE}." if collection.shows_changes else "."),
         f"What leaves the device: {'at most ' if sampled else ''}{size} "
         f"{'byte' if size == 1 else 'bytes'} of randomised answers, a random number that is new "
         "every time, the number of the round, and the name of this collection "
@@ -51,9 +53,10 @@ def _rounds(collection: Collection) -> str:
     if kept:
         told += (
             f"Devices remember what they drew for {', '.join(kept)}: up to {collection.changes} "
-            "changes of an answer are reported, and later ones are not. That and when an answer "
-            "changed is not hidden. "
+            "changes of an answer are reported, and later ones are not. "
         )
+    if collection.shows_changes:
+        told += "Not hidden: that an answer changed, when, and that an earlier answer came back. "
     if len(kept) < len(collection.questions):
         which = "The other questions are" if kept else "All questions are"
         told += f"{which} answered afresh each time, with a part of the budget."
