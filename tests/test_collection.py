@@ -36,7 +36,7 @@ from deniable.errors import (
 )
 from deniable.longitudinal.memo import Memory, MemoryMemo
 from deniable.privacy.enumeration import exact_channel
-from deniable.randomness import WORD_BYTES, ByteCoins
+from deniable.randomness import SCALE, WORD_BYTES, ByteCoins
 
 VECTORS = Path(__file__).parent / "vectors" / "v1" / "wire.json"
 CASES = json.loads(VECTORS.read_text())
@@ -135,6 +135,59 @@ def test_a_manifest_that_breaks_its_promise_is_refused():
     data["epsilon"] = 3.9
     with pytest.raises(InvalidArgument, match=r"'epsilon' must be at least 4"):
         Collection.from_manifest(json.dumps(data).encode())
+
+
+NUMBERS = [10**400, -(10**400), 10**30, SCALE, -1, 0, 0.5, math.nan, math.inf, -math.inf, True,
+           False, None, "1", "9" * 30, [], {}]  # fmt: skip
+
+
+def numeric_places(part, path=()):
+    """Where in a document there are numbers, also those written as texts."""
+    if isinstance(part, dict | list):
+        items = part.items() if isinstance(part, dict) else enumerate(part)
+        for name, inner in items:
+            yield from numeric_places(inner, (*path, name))
+    elif not isinstance(part, str) or part.isdecimal():
+        yield path
+
+
+def with_number(manifest, path, number):
+    data = json.loads(manifest)
+    inner = data
+    for name in path[:-1]:
+        inner = inner[name]
+    inner[path[-1]] = number
+    return json.dumps(data).encode()
+
+
+@pytest.mark.parametrize("name", dn.mechanisms())
+def test_odd_numbers_in_a_manifest_are_refused_in_words(name):
+    """Any number anywhere: a collection that keeps its promise, or a refusal that says why."""
+    m = dn.mechanism(name, ["a", "b"], 1.0)
+    rounds = {"rounds": 3} if hasattr(m, "instant") else {}
+    asked = (Question("way", "?", "choice", m), Question("n", "?", "number", dn.GRR(["below 5", "5 or more"], 1.0), (5,)))  # fmt: skip  # noqa: E501
+    manifest = Collection("t", asked, 32.0, **rounds).manifest
+    for path in numeric_places(json.loads(manifest)):
+        for number in NUMBERS:
+            try:
+                found = Collection.from_manifest(with_number(manifest, path, number))
+            except (InvalidArgument, CorruptData):
+                continue
+            assert found.spent <= found.epsilon <= 32.0, (path, number)
+            assert not isinstance(number, bool), (path, number)
+
+
+def test_an_epsilon_beyond_all_numbers_is_refused():
+    manifest = survey_of(EXAMPLE).manifest
+    for digits in ("1e400", "1" + "0" * 400, "NaN", "Infinity", "true"):
+        odd = manifest.replace(b'"epsilon":4.0,', f'"epsilon":{digits},'.encode(), 1)
+        assert odd != manifest
+        with pytest.raises(InvalidArgument, match="'epsilon' must be a number"):
+            Collection.from_manifest(odd)
+    with pytest.raises(CorruptData):
+        Collection.from_manifest(manifest.replace(b"4.0", b"1" + b"0" * 5000, 1))
+    with pytest.raises(InvalidArgument, match="a very long int"):
+        dn.GRR(3, 10**5000)
 
 
 # ---- which mechanism

@@ -10,7 +10,7 @@ import sqlite3
 import stat
 import tempfile
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import suppress
+from contextlib import closing, suppress
 from pathlib import Path
 
 import numpy as np
@@ -713,3 +713,44 @@ def test_a_record_that_sqlite_calls_healthy_is_still_checked(path, witness):
         with pytest.raises(MemoLost, match="its checksum is wrong"):
             open_memo(path)
         open_memo(path, "charge")
+
+
+def rewrite(path, **changes):
+    """Edit a record by hand, and seal it as the code does."""
+    found = json.dumps({**record(path), **changes}, sort_keys=True, separators=(",", ":")).encode()
+    with closing(sqlite3.connect(path)) as connection:
+        seal = hashlib.sha256(found).digest()
+        connection.execute("UPDATE memo SET record = ?, seal = ?", (found, seal))
+        connection.commit()
+
+
+@pytest.mark.parametrize("most", [3, None])
+def test_a_budget_raised_by_hand_is_refused(path, witness, most):
+    memo = enrol(path, most=2)
+    memo.report(1), memo.report(2)
+    rewrite(path, most=most)
+    before = path.read_bytes()
+    with pytest.raises(MismatchError, match=rf"has most = {most}, its witness 2"):
+        memo.report(3)
+    for lost in ("refuse", "charge"):
+        with pytest.raises(MismatchError, match="one of them was edited"):
+            open_memo(path, lost)
+    assert path.read_bytes() == before
+    rewrite(path, most=2)
+    rewrite(witness, most=most)
+    with pytest.raises(MismatchError, match=rf"has most = 2, its witness {most}"):
+        open_memo(path)
+
+
+@pytest.mark.parametrize(
+    "shared", [{"collection": "other"}, {"mechanism": "0" * 64}, {"format": 2}]
+)
+@pytest.mark.parametrize("file", ["memo", "witness"])
+def test_other_terms_by_hand_are_refused(path, witness, file, shared):
+    memo = enrol(path)
+    rewrite(path if file == "memo" else witness, **shared)
+    with pytest.raises(MismatchError):
+        open_memo(path, "charge")
+    if file == "memo":
+        with pytest.raises(MismatchError):
+            memo.report(1)

@@ -54,7 +54,12 @@ class StoreUnavailable(OSError):
 
 
 class Refused(ValueError):
-    """A collector refused a submission; nothing was counted. ``problem`` says what kind it was."""
+    """A collector refused a submission. ``problem`` says what kind it was.
+
+    What was sent may have been read all the same: ``prepared`` is the only thing to send again.
+    """
+
+    prepared: Any = None
 
     def __init__(self, message: str, status: int = 0, problem: str = "") -> None:
         super().__init__(message)
@@ -73,7 +78,10 @@ class MissingExtra(ImportError):
 
 def shorten(value: Any) -> str:
     """``repr(value)``, cut so that a message never carries a whole data set."""
-    text = repr(value)
+    try:
+        text = repr(value)
+    except ValueError:  # Python does not write integers of more than 4,300 digits
+        text = f"a very long {type(value).__name__}"
     return text if len(text) <= _SHOWN else text[: _SHOWN - 3] + "..."
 
 

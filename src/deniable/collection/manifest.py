@@ -158,7 +158,7 @@ class Collection:
             raise InvalidArgument("epsilon", data["epsilon"], "a number")
         questions = tuple(Question.from_json(question) for question in data["questions"])
         plain = {name: data[name] for name in ("divide", "rounds", "changes", "about")}
-        found = cls(data["title"], questions, float(data["epsilon"]), **plain)
+        found = cls(data["title"], questions, check_epsilon(data["epsilon"]), **plain)
         vars(found)["manifest"] = bytes(manifest)
         return found
 

@@ -14,8 +14,9 @@ from urllib.parse import SplitResult, urlsplit
 
 from deniable.errors import InvalidArgument, Refused, StoreUnavailable, is_number, require_int
 
-#: Answers that mean "try again", as no answer does.
-AGAIN = (429, 503)
+#: Answers that mean "taken", and those that mean "try again", as no answer does.
+TAKEN = (200, 201)
+AGAIN = (408, 429, 500, 502, 503, 504)
 #: Seconds before the second attempt; doubled each time, and at most so many.
 FIRST_PAUSE, LONGEST_PAUSE = 0.1, 10.0
 #: What a server may answer at most.
@@ -83,7 +84,7 @@ class Transport:
                 self.close()
                 reason = str(error) or repr(error)
                 continue
-            if answer.status < 300:
+            if answer.status in TAKEN:
                 return answer
             reason, asked = _problem(answer), answer.pause
             if answer.status not in AGAIN:

@@ -50,6 +50,7 @@ class FileMemo(Memo):
         self._terms = Terms.of(mechanism, collection)
         self._memo, self._witness = _boxes(path, witness)
         self._number = 0
+        self._declared: int | None = None
         self._secret: bytes | None = None
         self._durable: set[int] = set()
         self._reconcile(lost)
@@ -84,6 +85,7 @@ class FileMemo(Memo):
                 memory = self._current(contents.record, self._number)
                 if memory.number == self._number and self._secret not in (None, memory.secret):
                     raise CorruptData(f"{self._memo.path} is now the memo of another enrolment")
+                self._check_most(memory)
                 before = set(memory.keys)
                 yield memory
                 contents.record = self._terms.memo_record(memory)
@@ -101,6 +103,12 @@ class FileMemo(Memo):
             raise CorruptData(f"{self._memo.path} is an old copy (memo {memory.number})")
         return memory
 
+    def _check_most(self, memory: Memory) -> None:
+        """Refuse a memo with another budget than its witness."""
+        if memory.most != self._declared:
+            found = f"{self._memo.path} has most = {memory.most}, its witness {self._declared}"
+            raise MismatchError(f"{found}: one of them was edited, and both are left alone")
+
     # ---- memo and witness agree before anything is reported
 
     def _reconcile(self, lost: str) -> None:
@@ -108,8 +116,10 @@ class FileMemo(Memo):
         try:
             with self._witness.held() as contents:
                 noted = self._terms.read(contents.record)
+                self._declared = noted["most"]
                 try:
                     memory = self._current(self._memo.read(), noted["number"])
+                    self._check_most(memory)
                     self._number = memory.number
                 except GONE as reason:
                     self._number = self._begin_again(noted, lost, reason)
@@ -148,7 +158,7 @@ class FileMemo(Memo):
                 f"{error}, and {reason}: the respondent never enrolled here, or every trace is "
                 "lost. Only FileMemo.enrol starts a budget, when the respondent consents."
             ) from error
-        self._number = memory.number
+        self._number, self._declared = memory.number, memory.most
 
     def _witness_is_gone(self) -> bool:
         """Whether it still is: another process may have been faster."""
