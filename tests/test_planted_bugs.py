@@ -13,7 +13,7 @@ from deniable.estimation.decoded import Decoded
 from deniable.estimation.methods import Method
 from deniable.estimation.mle.likelihood import Maximum, maximise
 from deniable.longitudinal.memo import Memory
-from deniable.mechanisms import GRR, LBLH, LGRR, LOLH, OUE, DBitFlipPM
+from deniable.mechanisms import CMS, GRR, LBLH, LGRR, LOLH, OUE, SHE, SS, DBitFlipPM
 from deniable.mechanisms.base import CHUNK
 from deniable.privacy import Guarantee
 from deniable.randomness import ByteCoins, Keystream
@@ -124,6 +124,117 @@ class SharedCoins(GRR):
         return data
 
 
+class OwnStreams(GRR):
+    """The bulk path, with a way to choose the stream of each chunk."""
+
+    def place(self, chunk, stream):
+        stream.seek(chunk)
+
+    def _in_bulk(self, indices, key, threads):
+        data, stream = np.empty(-(-len(indices) // 8) * 8, dtype=self.dtype), Keystream(key)
+        for chunk in range(-(-len(indices) // CHUNK)):
+            self.place(chunk, stream)
+            part = slice(chunk * CHUNK, (chunk + 1) * CHUNK)
+            self.fill(indices[part].astype(np.uint32), data[part], stream)
+        return data[: len(indices)]
+
+
+class WrapsAfterFour(OwnStreams):
+    def place(self, chunk, stream):
+        stream.seek(chunk % 4)
+
+
+class TwoShareAStream(OwnStreams):
+    def place(self, chunk, stream):
+        stream.seek(2 if chunk == 4 else chunk)
+
+
+class ShiftedByOne(OwnStreams):
+    """Every chunk begins one respondent later in the same stream."""
+
+    def place(self, chunk, stream):
+        stream.seek(0)
+        stream.words(self.coin_words * (chunk + 1))
+
+
+class NeverTheLast(GRR):
+    """Of more than 64 answers the last is only told by those whose answer it is."""
+
+    def report(self, value, coins):
+        drawn = coins.choice(self.domain.size - (self.domain.size > 64))
+        return value if coins.below(self.keep) else drawn
+
+
+class NeverOneOfThem(GRR):
+    """An answer in the middle is only told by those whose answer it is."""
+
+    def report(self, value, coins):
+        drawn = coins.choice(self.domain.size)
+        drawn -= drawn == 100
+        return value if coins.below(self.keep) else drawn
+
+
+class NeverTheLastInBulk(GRR):
+    def fill(self, values, out, keystream):
+        super().fill(values, out, keystream)
+        made, last = out[: len(values)], self.domain.size - 1
+        made[(made == last) & (values != last) & (last > 255)] = 0
+
+
+class LastSetMissing(SS):
+    def report(self, value, coins):
+        others = [v for v in range(self.domain.size) if v != value]
+        for i in range(self.omega):
+            j = i + coins.choice(len(others) - i - (len(others) > 64))
+            others[i], others[j] = others[j], others[i]
+        chosen = others[: self.omega]
+        if coins.below(self.keep):
+            chosen[-1] = value
+        return self.pack_bits(chosen)
+
+
+class ClearFrom512(OUE):
+    """The words are drawn, but the bits from 512 on are the truth."""
+
+    def report(self, value, coins):
+        row = super().report(value, coins)
+        truth = self.pack_bits([value])
+        return row[:64] + truth[64:]
+
+
+class ClearFrom512InBulk(OUE):
+    def fill(self, values, out, keystream):
+        super().fill(values, out, keystream)
+        out[:, 64:] = 0
+
+
+class MirroredByItsLastByte(SHE):
+    """The noise of an answer above 255 is that of another."""
+
+    def report(self, value, coins):
+        return super().report(value & 255, coins)
+
+
+class FewCohorts(CMS):
+    """Respondents share the hash functions of the first four cohorts."""
+
+    def report(self, value, coins):
+        cohort = coins.choice(4)
+        return cohort, self._randomised(self.cells_of(value, cohort), coins)
+
+
+class EqualWhateverThresholds(GRR):
+    @property
+    def _key(self):
+        return type(self), self.domain, self.epsilon
+
+
+class EqualWhateverDesign(SS):
+    @property
+    def _key(self):
+        return type(self), self.domain, self.epsilon, self.keep
+
+
 class Mutable(GRR):
     def __setattr__(self, name, value):
         vars(self)[name] = value
@@ -145,6 +256,23 @@ class Mutable(GRR):
         (HalfVariance, laws.coverage),
         (LosesEveryEighthValue, laws.simulated_errors),
         (SharedCoins, laws.reproducible),
+        (SharedCoins, laws.fresh_coins),
+        (WrapsAfterFour, laws.fresh_coins),
+        (TwoShareAStream, laws.fresh_coins),
+        (ShiftedByOne, laws.fresh_coins),
+        (NeverTheLast, laws.exact_at_scale),
+        (NeverTheLast, laws.single_supports),
+        (NeverOneOfThem, laws.exact_at_scale),
+        (NeverTheLastInBulk, laws.bulk_supports),
+        (LastSetMissing, laws.single_supports),
+        (ClearFrom512, laws.exact_at_scale),
+        (ClearFrom512, laws.single_supports),
+        (ClearFrom512, laws.one_path),
+        (ClearFrom512InBulk, laws.bulk_supports),
+        (MirroredByItsLastByte, laws.one_path),
+        (FewCohorts, laws.one_path),
+        (EqualWhateverThresholds, laws.every_integer_counts),
+        (EqualWhateverDesign, laws.every_integer_counts),
         (Mutable, laws.value_semantics),
     ],
     ids=lambda thing: thing.__name__,
@@ -152,6 +280,10 @@ class Mutable(GRR):
 def test_planted_bug_is_caught(family, law):
     with pytest.raises(laws.LawBroken):
         law(family)
+
+
+def test_the_planted_way_to_choose_streams_is_sound():
+    laws.fresh_coins(OwnStreams)
 
 
 def test_a_number_of_coins_that_depends_on_the_value_is_caught():

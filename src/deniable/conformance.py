@@ -26,8 +26,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from deniable.audit.checks import SLACK
-from deniable.audit.exact import memory, one_report
+from deniable.audit.exact import memory, one_report, relatives
 from deniable.audit.histories import worst_histories
+from deniable.audit.runs import few_runs, worst_pair
+from deniable.audit.walks import walk
 from deniable.collection.manifest import Collection
 from deniable.collection.questions import Question
 from deniable.domain import Domain
@@ -40,7 +42,7 @@ from deniable.estimation.mle.likelihood import loglikelihood, maximise
 from deniable.mechanisms import Mechanism, from_spec
 from deniable.mechanisms.base import CHUNK
 from deniable.mechanisms.memoised import Longitudinal, Memoised
-from deniable.privacy import Channel
+from deniable.privacy import Channel, enumerate_reports
 from deniable.privacy.guarantee import CONTEXT, MAX_EPSILON, as_decimal
 from deniable.randomness import (
     SCALE,
@@ -63,6 +65,13 @@ HISTORIES = ((2, 4, 0), (2, 4, 1), (3, 3, 0), (3, 3, 1), (3, 3, 2))
 NARROW = {"w": 1, "width": 2}
 #: The log-likelihood of a report may be so far from its maximum.
 CERTIFIED = 1e-8
+#: Numbers of answers for which code may do something else than for a few: past a word, a byte, and
+#: half a thousand.
+WIDE = (65, 300, 1000)
+#: Branches that are run for each value of so many answers; and words that are drawn for them.
+WIDE_BRANCHES, WIDE_WORDS = 20_000, 600_000
+#: Reports of a row that no two places of a column share by chance.
+STRETCH = 128
 
 
 class LawBroken(AssertionError):
@@ -86,6 +95,12 @@ def suited(family: Family, size: int, epsilon: float, n: int) -> Mechanism:
     """A member with a design for n respondents, where it depends on them."""
     suggest = getattr(family, "suggest", None)
     return family(size, epsilon, **(suggest(epsilon, n, size=size) if suggest else {}))
+
+
+def wide(family: Family) -> Iterator[Mechanism]:
+    """Members with many answers, where a family allows them."""
+    for size in (family.only_size,) if family.only_size else WIDE:
+        yield family(size, 1.0)
 
 
 def redrawn(m: Mechanism, number: int) -> Mechanism:
@@ -315,24 +330,105 @@ def _fields(data: NDArray[Any]) -> NDArray[np.uint8]:
 
 def bulk_supports(family: Family) -> None:
     """On realistic domains every value is supported as often as p or q say (exact binomial)."""
-    for m in large(family):
-        if not _binomial(m):
-            continue
-        n = 200_000
-        for value in {0, m.domain.size // 2, m.domain.size - 1}:
-            reports = m.privatize(np.full(n, value), np.random.default_rng(value))
-            counts = np.asarray(m.supports(m.tally(reports).counts, n))
-            for other, count in enumerate(counts.tolist()):
-                p_value = two_sided(count, n, float(m.p if other == value else m.q))
-                found = f"{count} of {n} reports of {value} support {other}: p-value {p_value:.1e}"
-                check(p_value < FALSE_ALARM / m.domain.size, "bulk_supports", m, found)
+    for m in filter(_binomial, (*large(family), *wide(family))):
+        last = m.domain.size - 1
+        for value in {0, last} if last + 1 in WIDE else {0, last // 2, last}:
+            data = m.privatize(np.full(200_000, value), np.random.default_rng(value)).data
+            _check_supports("bulk_supports", m, value, data)
 
 
-def two_sided(count: int, n: int, p: float) -> float:
+def single_supports(family: Family) -> None:
+    """So they are if reports are made one by one for many answers, as on a device."""
+    for m in filter(_binomial, wide(family)):
+        n = min(40_000, WIDE_WORDS // (2 * m.coin_words))
+        for value in (0, m.domain.size - 1):
+            _check_supports("single_supports", m, value, _one_by_one(m, value, n))
+
+
+def _one_by_one(m: Mechanism, value: int, n: int) -> NDArray[Any]:
+    """Reports of one value as a device makes them."""
+    stream = Keystream(b"\5" * 32)
+    coins = (ByteCoins(stream.bytes(m.coin_words * WORD_BYTES)) for _ in range(n))
+    return m.pack([m.report(value, some) for some in coins])
+
+
+def _check_supports(law: str, m: Mechanism, value: int, data: NDArray[Any]) -> None:
+    """Each value is supported by so many reports of ``value`` as p and q say."""
+    n, k = len(data), m.domain.size
+    counts = np.asarray(m.supports(m.count(data), n))
+    p_values = two_sided(counts, n, np.where(np.arange(k) == value, float(m.p), float(m.q)))
+    other = int(p_values.argmin())
+    found = f"{counts[other]} of {n} reports of {value} support {other}"
+    check(p_values[other] < FALSE_ALARM / k, law, m, f"{found}: p-value {p_values[other]:.1e}")
+
+
+def two_sided(count: Any, n: int, p: Any) -> Any:
     """Twice the smaller exact binomial tail."""
     from scipy.stats import binom
 
-    return min(1.0, 2 * float(min(binom.cdf(count, n, p), binom.sf(count - 1, n, p))))
+    return np.minimum(1.0, 2 * np.minimum(binom.cdf(count, n, p), binom.sf(count - 1, n, p)))
+
+
+def exact_at_scale(family: Family) -> None:
+    """With many answers, too, the code has the channel that is declared.
+
+    Where all branches of some values can be run: the ratio is kept, and counts are unbiased for
+    every value. Else walks through the code find nothing (`deniable.audit.walks`).
+    """
+    for m in wide(family):
+        values = sorted({0, m.domain.size // 2, m.domain.size - 1})
+        if not few_runs(m.report, values, WIDE_BRANCHES * len(values)):
+            faults = walk(m, list(relatives(m))).faults
+            check(faults, "exact_at_scale", m, "; ".join(faults))
+            continue
+        worst = worst_pair(m.report, values)
+        kept = worst.ratio is not None and worst.ratio <= m.once.ratio
+        check(not kept, "exact_at_scale", m, f"the ratio of two values is {worst.ratio}")
+        if m.independent:
+            found, own = _mean_estimate(m, values[-1]), np.arange(m.domain.size) == values[-1]
+            check(_differ(found, own), "exact_at_scale", m, f"biased: {found}")
+
+
+def _mean_estimate(m: Mechanism, value: int) -> NDArray[np.float64]:
+    """The mean of `unbiased` for this value, which is linear in counts: weights of 2**40 in all."""
+    scale = 1 << 40
+    counts = np.zeros(m.cells, dtype=np.int64)
+    for output, weight in enumerate_reports(m.report, value).items():
+        counts += round(weight * scale) * m.count(m.pack([output]))
+    return m.unbiased(counts, scale)
+
+
+def one_path(family: Family) -> None:
+    """Many reports at once have the law of single ones, place by place, also for many answers.
+
+    Places are the bits of a row, and whether its bytes are above their medians, which are learned
+    from other reports. Null hypothesis: a place is set with the same probability in both; then the
+    number among the single ones is hypergeometric.
+    """
+    from scipy.stats import hypergeom
+
+    for m in wide(family):
+        value, rng = m.domain.size - 1, np.random.default_rng(9)
+        learned, bulk = (_bytes(m.privatize(np.full(20_000, value), rng).data) for _ in range(2))
+        single = _bytes(_one_by_one(m, value, min(2_000, WIDE_WORDS // m.coin_words)))
+        middle = np.median(learned, axis=0)
+        a, b = _set_places(single, middle), _set_places(bulk, middle)
+        law = hypergeom(len(single) + len(bulk), a + b, len(single))
+        p_values = np.minimum(1.0, 2 * np.minimum(law.cdf(a), law.sf(a - 1)))
+        place = int(p_values.argmin())
+        found = f"place {place} is set in {a[place]} of {len(single)}, {b[place]} of {len(bulk)}"
+        check(p_values[place] < FALSE_ALARM / a.size, "one_path", m, found)
+
+
+def _bytes(data: NDArray[Any]) -> NDArray[np.uint8]:
+    """Each report as a row of bytes."""
+    return np.ascontiguousarray(data).view(np.uint8).reshape(len(data), -1)
+
+
+def _set_places(rows: NDArray[np.uint8], middle: NDArray[np.float64]) -> NDArray[np.int64]:
+    """How many rows have each bit set, and each byte above the middle."""
+    bits = np.unpackbits(rows, axis=1).sum(axis=0, dtype=np.int64)
+    return np.concatenate([bits, (rows > middle).sum(axis=0, dtype=np.int64)])
 
 
 def simulated_errors(family: Family) -> None:
@@ -460,6 +556,42 @@ def _design(m: Mechanism) -> dict[str, int]:
     return {name: getattr(m, name) for name in m.design}
 
 
+def every_integer_counts(family: Family) -> None:
+    """Members that differ in one integer are different, and their counts are never mixed."""
+    for size, design, more in ((3, family.small_design, 2.5), (130, {}, 0.5)):
+        base = family(family.only_size or size, 1.0, **design)
+        integers = {name: getattr(base, name) for name in (*base.design, *base.thresholds)}
+        # Promised more than is needed: an integer may then be larger or smaller.
+        budgets = [getattr(base, name) + more for name in base.budgets]
+        m = family(base.domain, *budgets, **integers)
+        for name in integers:
+            for other in _changed(m, budgets, integers, name):
+                _tell_apart(m, other, f"{name} = {getattr(other, name)}")
+
+
+def _tell_apart(m: Mechanism, other: Mechanism, what: str) -> None:
+    law, reports = "every_integer_counts", m.privatize([0] * 5, np.random.default_rng(1))
+    same = other == m or other.to_spec() == m.to_spec() or len({m, other}) < 2
+    check(same, law, m, f"equal to one with {what}")
+    for action in (other.tally().add, other.estimate):
+        refused(law, m, MismatchError, action, reports)
+    refused(law, m, MismatchError, m.tally().merge, other.tally())
+
+
+def _changed(
+    m: Mechanism, budgets: list[float], integers: dict[str, int], name: str
+) -> Iterator[Mechanism]:
+    """Members with another integer under ``name``, as near as there are any."""
+    own = integers[name]
+    for near in (own + 1, own - 1, own + 2, 2 * own):
+        if near == own:
+            continue
+        try:
+            yield type(m)(m.domain, *budgets, **{**integers, name: near})
+        except InvalidArgument:
+            continue
+
+
 def columns(family: Family) -> None:
     """Reports go to Arrow and Parquet and come back unchanged."""
     for m in large(family):
@@ -519,6 +651,36 @@ def reproducible(family: Family) -> None:
     check(len(few) == 1, "reproducible", m, "coins repeat in small jobs")
 
 
+def fresh_coins(family: Family) -> None:
+    """No stretch of a long column comes twice: its chunks share no coins, also not shifted."""
+    m = family(family.only_size or 16, 0.5)
+    data = m.privatize(np.zeros(6 * CHUNK + 13, dtype=np.uint8), np.random.default_rng(8)).data
+    first, second = _repeated(_bytes(data))
+    text = f"reports from {first} on are those from {second} on"
+    check(first != second, "fresh_coins", m, text)
+
+
+def _repeated(rows: NDArray[np.uint8]) -> tuple[int, int]:
+    """Two places from which `STRETCH` rows are the same; equal if there are none.
+
+    A stretch from i on has the key sum_j c_(i+j) r^j, modulo 2**64, with random numbers c of rows.
+    """
+    odd = np.frombuffer(Keystream(b"\6" * 32).bytes(8 * (rows.shape[1] + 1)), dtype="<u8") | 1
+    codes = (rows * odd[:-1]).sum(axis=1, dtype=np.uint64)
+    codes ^= codes >> np.uint64(29)
+    powers = np.cumprod(np.full(len(rows), odd[-1]), dtype=np.uint64)
+    sums = np.concatenate([[np.uint64(0)], np.cumsum(codes * powers, dtype=np.uint64)])
+    inverse = np.uint64(pow(int(odd[-1]), -1, SCALE))
+    back = np.cumprod(np.full(len(rows), inverse), dtype=np.uint64)
+    keys = (sums[STRETCH:] - sums[:-STRETCH]) * back[: len(sums) - STRETCH]
+    order = np.argsort(keys, kind="stable")
+    for place in np.flatnonzero(keys[order][1:] == keys[order][:-1]):
+        one, two = int(order[place]), int(order[place + 1])
+        if np.array_equal(rows[one : one + STRETCH], rows[two : two + STRETCH]):
+            return one, two
+    return 0, 0
+
+
 def decoders(family: Family) -> None:
     """Every method gives finite numbers with errors, and a distribution where it claims to."""
     for m in large(family):
@@ -576,14 +738,19 @@ LAWS: tuple[Law, ...] = (
     two_likelihoods,
     bulk_channel,
     bulk_supports,
+    single_supports,
+    exact_at_scale,
+    one_path,
     simulated_errors,
     coverage,
     monoid,
     tally_bytes,
     value_semantics,
+    every_integer_counts,
     columns,
     bad_input,
     reproducible,
+    fresh_coins,
     decoders,
     largest_likelihood,
 )
