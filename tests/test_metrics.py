@@ -3,6 +3,8 @@
 import math
 
 import numpy as np
+import pandas as pd
+import polars as pl
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -10,6 +12,8 @@ from hypothesis.extra.numpy import arrays
 from scipy.spatial.distance import jensenshannon
 from scipy.stats import entropy
 
+import deniable as dn
+from deniable.audit.manipulation import manipulation_report
 from deniable.errors import InvalidArgument
 from deniable.estimation.metrics import (
     METRICS,
@@ -164,3 +168,79 @@ def test_bad_options_are_refused():
     for k in (0, -1, 1.5, True):
         with pytest.raises(InvalidArgument, match="'k'"):
             top_k_recall([0.5, 0.5], [0.5, 0.5], k)
+
+
+LABELS = ["car", "train", "other"]
+SHUFFLED = {"other": 0.1, "car": 0.6, "train": 0.3}
+WRONG = [
+    ({"car": 0.6, "train": 0.4}, r"missing: \['other'\]"),
+    ({**SHUFFLED, "bus": 0.0}, r"unknown: \['bus'\]"),
+    (pd.Series([0.6, 0.3, 0.1]), r"missing: \['car', 'train', 'other'\], unknown: \[0, 1, 2\]"),
+    (pd.Series([0.6, 0.3, 0.05, 0.05], [*LABELS, "other"]), r"repeated: \['other'\]"),
+]
+
+
+def estimated():
+    m = dn.GRR(LABELS, 4.0)
+    return m.estimate(m.privatize(["car"] * 60 + ["train"] * 30 + ["other"] * 10))
+
+
+def truths(chart):
+    return [row["truth"] for row in chart.to_dict()["data"]["values"]]
+
+
+def takers():
+    """Everything that takes one number for each answer, and what it makes of it."""
+    m, e = dn.GRR(LABELS, 4.0), estimated()
+    rounds = dn.Series.of({"spring": m.tally(m.privatize(LABELS * 9))})
+    return {
+        "plot": lambda truth: truths(e.plot(truth)),
+        "table": lambda truth: [list(column.cells) for column in e.table(truth).columns],
+        "series": lambda truth: truths(rounds.plot(truth)),
+        "variance": lambda truth: m.variance(100, truth).tolist(),
+        "manipulation": lambda truth: manipulation_report(
+            m, 40, 4, ["car"], rng=np.random.default_rng(1), frequencies=truth, runs=1
+        ).rows(),
+        "prior": lambda truth: dn.inference_risk(m, prior=truth).rows(),
+        **{name: (lambda truth, f=f: f(truth, e)) for name, f in METRICS.items()},
+        "top_k_recall": lambda truth: top_k_recall(truth, e, 1),
+    }
+
+
+@pytest.mark.parametrize("name", list(takers()))
+def test_labels_are_aligned_and_wrong_ones_are_refused(name):
+    take = takers()[name]
+    plain = take([0.6, 0.3, 0.1])
+    assert take(SHUFFLED) == plain
+    assert take(pd.Series(SHUFFLED)) == plain
+    assert take(np.array([0.6, 0.3, 0.1])) == plain
+    assert take(pl.Series([0.6, 0.3, 0.1])) == plain
+    assert take([0.1, 0.3, 0.6]) != plain
+    for wrong, words in WRONG:
+        with pytest.raises(InvalidArgument, match=words):
+            take(wrong)
+
+
+def test_a_truth_of_rounds_is_aligned_by_rounds_and_labels():
+    m = dn.GRR(LABELS, 4.0)
+    series = dn.Series.of({name: m.tally(m.privatize(LABELS * 9)) for name in ("spring", "autumn")})
+    table = pd.DataFrame({"spring": [0.6, 0.3, 0.1], "autumn": [0.5, 0.3, 0.2]}, LABELS).T
+    assert truths(series.plot(table.iloc[::-1, [2, 0, 1]])) == truths(series.plot(table.to_numpy()))
+    with pytest.raises(InvalidArgument, match=r"missing: \['spring'\]"):
+        series.plot(table.drop("spring"))
+
+
+def test_labels_that_nothing_can_be_aligned_with_are_refused():
+    """Frequencies as pandas counts them are in the order of their size."""
+    with pytest.raises(InvalidArgument, match="without labels here"):
+        mse(pd.Series(SHUFFLED), estimated().frequencies)
+    assert mse(pd.Series([0.6, 0.3, 0.1]), [0.6, 0.3, 0.1]) == 0
+
+
+def test_histograms_are_aligned_by_label():
+    m = dn.GRR(LABELS, 4.0)
+    drawn = [
+        m.simulate(histogram, np.random.default_rng(1)).tolist()
+        for histogram in ([60, 30, 10], {"other": 10, "train": 30, "car": 60})
+    ]
+    assert drawn[0] == drawn[1]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+from collections import Counter
 from collections.abc import Hashable, Iterable, Mapping, Sequence, Set
 from typing import Any, Self, TypeAlias, TypeGuard
 
@@ -63,6 +64,11 @@ class Domain:
         """
         _refuse_what_is_no_column(values)
         return self._encode_integers(values) if self._index is None else self._encode_labels(values)
+
+    @property
+    def listed(self) -> Sequence[Label]:
+        """All answers, in the order of their indices."""
+        return range(self.size) if self.labels is None else self.labels
 
     def label(self, index: int) -> Label:
         """The answer with this index."""
@@ -311,6 +317,44 @@ def _plain_label(label: Any) -> Label:
 def _is_text(value: Any) -> TypeGuard[str]:
     """Whether it is text that UTF-8 can carry."""
     return isinstance(value, str) and value == value.encode(errors="ignore").decode()
+
+
+def in_order(name: str, given: Any, labels: Sequence[Label] | None) -> Any:
+    """``given`` in the order of ``labels``: aligned where it has labels of its own, else as it is.
+
+    A mapping and a pandas Series have labels; lists, arrays and Polars and Arrow columns have none.
+    Without ``labels`` nothing can be aligned: only 0, 1, 2, ... are taken, which say nothing.
+    """
+    own = own_labels(given)
+    if own is None:
+        return given
+    if labels is None and own != list(range(len(own))):
+        raise InvalidArgument(name, own, "without labels here: a list in the right order")
+    wanted = own if labels is None else labels
+    if faults := _faults(own, wanted):
+        raise InvalidArgument(name, given, f"labelled with each answer once, or a list; {faults}")
+    places = dict(zip(own, given.values() if isinstance(given, Mapping) else given, strict=True))
+    return [places[label] for label in wanted]
+
+
+def _faults(own: Sequence[Any], wanted: Sequence[Any]) -> str:
+    """How labels differ from those that are wanted, in words."""
+    times, allowed = Counter(own), set(wanted)
+    found = {
+        "missing": [label for label in wanted if label not in times],
+        "unknown": [label for label in times if label not in allowed],
+        "repeated": [label for label in times if times[label] > 1],
+    }
+    return ", ".join(f"{word}: {shorten(which)}" for word, which in found.items() if which)
+
+
+def own_labels(given: Any) -> list[Any] | None:
+    """The labels of a mapping or a Series; the ``index`` of a list is a method."""
+    if isinstance(given, Mapping):
+        return list(given)
+    index = getattr(given, "index", None)
+    one_column = index is not None and not callable(index) and getattr(given, "ndim", 0) == 1
+    return list(_to_list(index)) if one_column else None
 
 
 def _to_list(values: Any) -> Sequence[Any]:

@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
 from deniable.audit.guessing import Guessing, bounded, guessing, posteriors, raised
 from deniable.domain import Label
 from deniable.errors import InvalidArgument, require_int, require_type
 from deniable.mechanisms import Mechanism
-from deniable.mechanisms.base import as_floats
+from deniable.mechanisms.base import Labelled, as_floats
 from deniable.privacy.guarantee import MOST_REPORTS
 from deniable.reports import Reports
 
@@ -124,7 +125,7 @@ class InferenceRisk:
 
 
 def inference_risk(
-    mechanism: Mechanism, prior: ArrayLike | None = None, *, reports: int = 1
+    mechanism: Mechanism, prior: Labelled | None = None, *, reports: int = 1
 ) -> InferenceRisk:
     """The risk of a person who sends ``reports`` reports about one unchanged answer.
 
@@ -133,7 +134,7 @@ def inference_risk(
     """
     require_type("mechanism", mechanism, Mechanism)
     times = require_int("reports", reports, 1, MOST_REPORTS)
-    f = _prior(prior, mechanism.domain.size)
+    f = _prior(prior, mechanism.domain.listed)
     epsilon = mechanism.guarantee.after(reports=times)
     found = _found(mechanism, f, times, epsilon)
     return InferenceRisk(
@@ -150,10 +151,10 @@ def inference_risk(
     )
 
 
-def posterior(reports: Reports, prior: ArrayLike | None = None) -> Floats:
+def posterior(reports: Reports, prior: Labelled | None = None) -> Floats:
     """Row i: how probable every value is after report i alone, for one who knows the prior."""
     require_type("reports", reports, Reports)
-    return posteriors(reports, _prior(prior, reports.mechanism.domain.size))
+    return posteriors(reports, _prior(prior, reports.mechanism.domain.listed))
 
 
 def _found(mechanism: Mechanism, f: Floats, times: int, epsilon: float) -> Guessing:
@@ -173,10 +174,11 @@ def _others(mechanism: Mechanism, f: Floats) -> Floats | None:
     return share
 
 
-def _prior(prior: ArrayLike | None, k: int) -> Floats:
+def _prior(prior: Labelled | None, labels: Sequence[Label]) -> Floats:
+    k = len(labels)
     if prior is None:
         return np.full(k, 1 / k)
-    f = as_floats("prior", prior)
+    f = as_floats("prior", prior, labels)
     if f.shape != (k,) or not np.all(f >= 0) or not math.isclose(f.sum(), 1, abs_tol=1e-6):
         raise InvalidArgument("prior", prior, f"{k} frequencies that sum to 1")
     normalised: Floats = f / f.sum()

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 from numpy.random import Generator
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
 from deniable.audit.alphabets import alphabet_of
 from deniable.audit.defences import DEFENCES, GUARANTEED, robust_intervals
@@ -25,9 +25,10 @@ from deniable.audit.manipulated import (
     Attempt,
     Manipulation,
 )
+from deniable.domain import Domain
 from deniable.errors import InvalidArgument, require_int
 from deniable.mechanisms import Mechanism
-from deniable.mechanisms.base import as_floats
+from deniable.mechanisms.base import Labelled, as_floats
 from deniable.randomness import require_generator
 from deniable.reports import Reports
 
@@ -41,7 +42,7 @@ def manipulation_report(
     targets: Iterable[Any],
     *,
     rng: Generator,
-    frequencies: ArrayLike | None = None,
+    frequencies: Labelled | None = None,
     runs: int = 20,
     level: float = 0.01,
 ) -> Manipulation:
@@ -127,7 +128,7 @@ class _Case:
         cls, mechanism: Mechanism, n: int, forged: int, targets: Iterable[Any], frequencies: Any
     ) -> _Case:
         wanted = weights_of(mechanism, targets) > 0
-        values = _population(mechanism.domain.size, require_int("n", n, 1, 1 << 40), frequencies)
+        values = _population(mechanism.domain, require_int("n", n, 1, 1 << 40), frequencies)
         labels = [mechanism.domain.label(int(place)) for place in np.flatnonzero(wanted)]
         return cls(mechanism, values, require_int("forged", forged, 1, 1 << 40), labels, wanted)
 
@@ -176,9 +177,11 @@ class _Run:
     held: float
 
 
-def _population(k: int, n: int, frequencies: Any) -> NDArray[np.int64]:
+def _population(domain: Domain, n: int, frequencies: Any) -> NDArray[np.int64]:
     """n values with shares as near to the frequencies as whole people allow."""
-    f = np.full(k, 1 / k) if frequencies is None else as_floats("frequencies", frequencies)
+    k = domain.size
+    given = np.full(k, 1 / k) if frequencies is None else frequencies
+    f = as_floats("frequencies", given, domain.listed)
     if f.shape != (k,) or np.any(f < 0) or not np.isclose(f.sum(), 1):
         raise InvalidArgument("frequencies", frequencies, f"{k} of at least 0 that sum to 1")
     edges = np.rint(np.cumsum(f) * n).astype(np.int64)

@@ -10,16 +10,18 @@ values' frequencies only weakly; they are plugged in.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from deniable.domain import Label
 from deniable.errors import InvalidArgument, require_int
 from deniable.estimation.intervals import check_confidence, two_sided_z
 from deniable.mechanisms import Mechanism
+from deniable.mechanisms.base import as_floats
 
 if TYPE_CHECKING:
     from numpy.random import Generator
@@ -106,7 +108,7 @@ def belt(
     tail = (1 - check_confidence(confidence)) / 2
     runs = max(LEAST_RUNS, round(RUNS_BEYOND / tail)) if runs is None else runs
     runs = require_int("runs", runs, int(np.ceil(1 / tail)) - 1, 1 << 40)
-    plugin = _distribution(plugin, mechanism.domain.size)
+    plugin = _distribution(plugin, mechanism.domain.listed)
     rng = generator_of(fixed_population(plugin, n)) if rng is None else rng
     simulation = _Simulation(decode, mechanism, n, plugin, runs, rng, sampling)
     top = float(plugin.max()) if largest is None else float(largest)
@@ -201,8 +203,8 @@ def fixed_population(f: Floats, n: int, value: int = 0) -> Counts:
     return counts
 
 
-def _distribution(f: Floats, k: int) -> Floats:
-    given = np.asarray(f, dtype=np.float64)
+def _distribution(f: Floats, labels: Sequence[Label]) -> Floats:
+    given, k = as_floats("plugin", f, labels), len(labels)
     fits = given.shape == (k,) and np.all(given >= 0) and abs(given.sum() - 1) < 1e-6
     if not fits:
         raise InvalidArgument("plugin", f, f"{k} frequencies of at least 0 that sum to 1")

@@ -7,12 +7,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
 from deniable.domain import Label
 from deniable.errors import InvalidArgument, require_int
 from deniable.estimation.exports import SHOWN, Exports, column
-from deniable.mechanisms.base import as_floats
+from deniable.mechanisms.base import Labelled, as_floats
 
 if TYPE_CHECKING:
     import altair as alt
@@ -78,20 +78,23 @@ class Estimate(Exports):
         level = f"{100 * self.confidence:.6g} %"
         return f"{level} {together}{self.errors} intervals about {self.population}"
 
-    def plot(self, truth: ArrayLike | None = None) -> alt.LayerChart:
-        """Bars with intervals; ``truth`` (of a simulation) is marked beside them."""
+    def plot(self, truth: Labelled | None = None) -> alt.LayerChart:
+        """Bars with intervals; ``truth`` (of a simulation) is marked beside them.
+
+        A pandas Series or a mapping is aligned by its labels; a list is in the order of `labels`.
+        """
         from deniable.studio.charts import estimate_chart
 
         chart: alt.LayerChart = estimate_chart(self, None if truth is None else self._truth(truth))
         return chart
 
-    def save(self, path: str | Path, truth: ArrayLike | None = None) -> Path:
+    def save(self, path: str | Path, truth: Labelled | None = None) -> Path:
         """Save `plot` as .html (one file that works offline), .png or .svg."""
         from deniable.studio.charts import save
 
         return save(self.plot(truth), Path(path))
 
-    def table(self, truth: ArrayLike | None = None) -> Table:
+    def table(self, truth: Labelled | None = None) -> Table:
         """A table for the terminal; ``truth`` (of a simulation) gets a column of its own."""
         from deniable.studio.tables import estimate_table
 
@@ -115,8 +118,8 @@ class Estimate(Exports):
             intervals=self.intervals[rows],
         )
 
-    def _truth(self, truth: ArrayLike) -> Floats:
-        values = as_floats("truth", truth)
+    def _truth(self, truth: Labelled) -> Floats:
+        values = as_floats("truth", truth, self.labels)
         if values.shape != self.frequencies.shape:
             raise InvalidArgument("truth", truth, f"{len(self.labels)} frequencies")
         return values

@@ -47,7 +47,7 @@ def link_loglikelihoods(earlier: Sequence[Reports], later: Sequence[Reports], f:
     """
     mechanism = _mechanism(earlier)
     require_same(mechanism, _mechanism(later))
-    share = as_floats("f", f)
+    share = as_floats("f", f, mechanism.domain.listed)
     whole = share.shape == (mechanism.domain.size,) and np.all(share >= 0)
     if not whole or abs(share.sum() - 1) > 1e-9:
         raise InvalidArgument("f", f, f"{mechanism.domain.size} frequencies that sum to 1")

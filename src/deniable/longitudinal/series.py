@@ -8,14 +8,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
-from numpy.typing import ArrayLike
 
-from deniable.domain import Label
+from deniable.domain import Label, in_order
 from deniable.errors import InvalidArgument
 from deniable.estimation import Estimate, combine
 from deniable.estimation.exports import SHOWN, Exports, column
 from deniable.longitudinal.rounds import Round, counted, require_reports
-from deniable.mechanisms.base import Floats, as_floats
+from deniable.mechanisms.base import Floats, Labelled, as_floats
 from deniable.reports import Reports
 from deniable.tally import Tally
 
@@ -100,14 +99,14 @@ class Series(Exports):
 
     def plot(
         self,
-        truth: ArrayLike | None = None,
+        truth: Labelled | None = None,
         values: Iterable[Label] | None = None,
         changes: Changes | None = None,
     ) -> alt.LayerChart:
         """A line with a band of intervals for each of some values, by default the most frequent.
 
         ``truth`` (of a simulation; rounds x values, or values if it is stable) is dotted, and
-        flagged ``changes`` are marked.
+        flagged ``changes`` are marked. What has labels is aligned by them.
         """
         from deniable.studio.timelines import series_chart
 
@@ -146,8 +145,11 @@ class Series(Exports):
             raise InvalidArgument("values", values, f"some of {self.values[:SHOWN]}")
         return [places[value] for value in wanted]
 
-    def _truth(self, truth: ArrayLike) -> Floats:
-        given = as_floats("truth", truth)
+    def _truth(self, truth: Labelled) -> Floats:
+        if hasattr(truth, "columns") and hasattr(truth, "items"):  # a pandas table
+            columns = in_order("truth", dict(truth.items()), self.values)
+            truth = np.stack([as_floats("truth", one, self.rounds) for one in columns], axis=1)
+        given = as_floats("truth", truth, self.values)
         shape = self.frequencies.shape
         if given.shape not in (shape, shape[1:]):
             raise InvalidArgument("truth", truth, f"frequencies of shape {shape} or {shape[1:]}")

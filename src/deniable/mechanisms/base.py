@@ -9,15 +9,15 @@ Everything else follows here.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from fractions import Fraction
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, ClassVar, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Self, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from deniable.domain import Candidates, Domain, DomainLike, Text
+from deniable.domain import Candidates, Domain, DomainLike, Label, Text, in_order
 from deniable.errors import InvalidArgument, require_int, require_type
 from deniable.privacy import Channel, Guarantee, check_epsilon, exact_channel, exp_below
 from deniable.randomness import (
@@ -49,6 +49,8 @@ BATCH = 1 << 14
 CACHE_BYTES = 1 << 18
 
 Floats = NDArray[np.float64]
+#: One number for each answer: in their order, or with labels of its own (see `domain.in_order`).
+Labelled: TypeAlias = ArrayLike | Mapping[Any, Any]
 Counts = NDArray[np.int64]
 
 
@@ -222,7 +224,7 @@ class Mechanism(ABC):
         f = self.unbiased(counts, n) if unbiased is None else unbiased
         return self.variance_line(np.clip(f, 0.0, 1.0), n)
 
-    def variance(self, n: int, f: ArrayLike | None = None) -> Floats:
+    def variance(self, n: int, f: Labelled | None = None) -> Floats:
         """The variance of each unbiased frequency from n reports of a fixed population.
 
         ``f`` holds the true frequencies (default: uniform); a single number stands for a
@@ -246,14 +248,14 @@ class Mechanism(ABC):
 
     # ---- what follows: simulation
 
-    def simulate(self, histogram: ArrayLike, rng: Generator) -> Counts:
+    def simulate(self, histogram: Labelled, rng: Generator) -> Counts:
         """Random counts of the reports of a population with ``histogram[v]`` respondents of v.
 
         The law is that of `tally` on their reports; families draw it without making any.
         """
         if isinstance(self.domain, Candidates):
             raise InvalidArgument("domain", self.domain, "any text or a list: candidates are asked")
-        counts = np.asarray(histogram)
+        counts = np.asarray(in_order("histogram", histogram, self.domain.listed))
         whole = counts.shape == (self.domain.size,) and counts.dtype.kind in "iu"
         if not whole or np.any(counts < 0) or counts.astype(np.float64).sum() > 2**53:
             allowed = f"{self.domain.size} integers of at least 0 that sum to at most 2**53"
@@ -339,9 +341,9 @@ class Mechanism(ABC):
         run(work, range(workers))
         return data[:n]
 
-    def _frequencies(self, f: ArrayLike) -> Floats:
+    def _frequencies(self, f: Labelled) -> Floats:
         k = self.domain.size
-        given = as_floats("f", f)
+        given = as_floats("f", f, self.domain.listed)
         fits = given.shape in ((), (k,)) and np.all(given >= 0) and given.sum() <= 1 + 1e-9
         if not fits:
             raise InvalidArgument("f", f, f"a number of 0..1 or {k} that sum to at most 1")
@@ -403,10 +405,11 @@ def _column(values: Sequence[Any], dtype: np.dtype[Any]) -> NDArray[Any]:
     return np.array(list(values), dtype=dtype)
 
 
-def as_floats(name: str, values: ArrayLike) -> Floats:
-    """``values`` as floating-point numbers."""
+def as_floats(name: str, values: Labelled, labels: Sequence[Label] | None = None) -> Floats:
+    """``values`` as floating-point numbers, in the order of ``labels`` (see `in_order`)."""
+    ordered = in_order(name, values, labels)
     try:
-        return np.asarray(values, dtype=np.float64)
+        return np.asarray(ordered, dtype=np.float64)
     except (TypeError, ValueError):
         raise InvalidArgument(name, values, "a number or numbers") from None
 
