@@ -1,6 +1,7 @@
 """The commands of a collection, as people type them."""
 
 import json
+import math
 import sqlite3
 from contextlib import closing
 from datetime import date, timedelta
@@ -10,6 +11,7 @@ import pytest
 import deniable as dn
 from command import run
 from deniable.collection.batches import read_batch
+from deniable.collection.example import EXAMPLE, to_toml
 from deniable.collection.survey import read_survey
 from deniable.service.intake import Intake
 from deniable.service.store import open_store
@@ -58,6 +60,71 @@ def test_check_explains_and_publishes(survey, tmp_path):
     rows = json.loads(run("check", manifest, "-f", "json").stdout)
     assert [row["question"] for row in rows] == list(ANSWERS)
     assert read_survey(manifest).digest == read_survey(survey).digest
+
+
+def textbook_error(k, epsilon, n):
+    """Of k-ary randomised response: 1.96 standard errors of an answer that 10 % give."""
+    p = math.exp(epsilon) / (math.exp(epsilon) + k - 1)
+    q = (1 - p) / (k - 1)
+    variance = q * (1 - q) / (p - q) ** 2 + 0.1 * (1 - p - q) / (p - q)
+    return 1.959963985 * math.sqrt(variance / n)
+
+
+@pytest.mark.parametrize("n", [500, 2000, 20_000])
+def test_check_says_what_is_hopeless_and_what_would_help(n, tmp_path):
+    """The needs are the least that bring the error to 5 points, from the variance alone."""
+    questions = [{"name": "mood", "ask": "How is it?", "kind": "choice", "answers": list("abcd"),
+                  "mechanism": "grr"}]  # fmt: skip
+    data = {"title": "T", "epsilon": 1.0, "respondents": n, "questions": questions}
+    file = tmp_path / "survey.toml"
+    file.write_text(to_toml(data))
+    error = textbook_error(4, 1.0, n)
+    hopeless = error >= 0.1
+    text = " ".join(run("check", file, code=int(hopeless)).stdout.split())
+    (row,) = json.loads(run("check", file, "-f", "json", code=int(hopeless)).stdout)
+    assert row["error"] == pytest.approx(error, rel=1e-6)
+    assert hopeless == (n == 500)
+    if n == 20_000:
+        assert row["verdict"] == "good"
+        assert row["people_needed"] is row["epsilon_needed"] is None
+        words = "An answer that 10 % of people give will show as 10 % ± 1.8 points (20,000 people"
+        assert f"mood: good. {words}, epsilon 1)." in text
+        return
+    people, epsilon = row["people_needed"], row["epsilon_needed"]
+    assert textbook_error(4, 1.0, people) <= 0.05 < textbook_error(4, 1.0, people - 100)
+    assert textbook_error(4, epsilon, n) <= 0.05 < textbook_error(4, epsilon - 0.25, n)
+    assert f"you need about {people:,} people, or epsilon {epsilon:g}." in text.lower()
+    assert ("too few people. With 500 respondents the error is ± 11 points." in text) == hopeless
+
+
+@pytest.mark.parametrize("extra", [{}, {"divide": "sampled"}, {"rounds": 3, "changes": 1}], ids=str)
+def test_what_check_proposes_is_enough(extra, tmp_path):
+    """Whoever does as they are told gets a good survey: every kind, divided and repeated."""
+    file = tmp_path / "survey.toml"
+
+    def rows(**changed):
+        # Designing texts for rounds takes seconds.
+        questions = EXAMPLE["questions"][:3] if "rounds" in extra else EXAMPLE["questions"]
+        data = {**EXAMPLE, "epsilon": 1.0, "respondents": 200, **extra, **changed}
+        data["questions"] = questions
+        file.write_text(to_toml(data))
+        hopeless = 0 if changed else 1
+        return json.loads(run("check", file, "-f", "json", code=hopeless).stdout)
+
+    before = rows()
+    assert {row["verdict"] for row in before} <= {"rough", "too few people"}
+    people = max(row["people_needed"] for row in before)
+    assert {row["verdict"] for row in rows(respondents=people)} == {"good"}
+    epsilons = [row["epsilon_needed"] for row in before]
+    if None not in epsilons:
+        assert {row["verdict"] for row in rows(epsilon=max(epsilons))} == {"good"}
+
+
+def test_a_manifest_is_judged_but_not_designed_anew(survey, tmp_path):
+    manifest = tmp_path / "manifest.json"
+    run("check", survey, "--manifest", manifest)
+    rows = json.loads(run("check", manifest, "-n", 300, "-f", "json", code=1).stdout)
+    assert all(row["people_needed"] > 300 and row["epsilon_needed"] is None for row in rows)
 
 
 def test_init_asks(tmp_path):

@@ -14,6 +14,7 @@ from deniable.studio.formats import Format
 
 if TYPE_CHECKING:
     from deniable.collection.manifest import Collection
+    from deniable.studio.verdicts import Redesign, Verdict
 
 Survey = Annotated[str, typer.Argument(help="A survey (TOML) or a manifest (JSON).")]
 StoreAt = Annotated[str, typer.Argument(help="The store: a file, or postgresql://...")]
@@ -55,7 +56,10 @@ def check(
     respondents: Annotated[
         int | None,
         typer.Option(
-            "--respondents", "-n", min=1, help="Errors are told for so many. Default: as expected."
+            "--respondents",
+            "-n",
+            min=1,
+            help="Number of respondents to plan for (default: from the survey).",
         ),
     ] = None,
     manifest: Annotated[
@@ -63,38 +67,65 @@ def check(
     ] = None,
     layout: Layout = Format.table,
 ) -> None:
-    """Explain a survey: what leaves the device, what it costs in all, what error to expect."""
-    from rich.console import Console
+    """Review a survey before you publish it: privacy cost, expected error, problems.
 
+    Ends with exit code 1 if a question has too few people: if an answer that 10 % of them give has
+    an error of 10 points or more.
+    """
     from deniable.errors import InvalidArgument
-    from deniable.studio.surveys import expectations, sentences
+    from deniable.studio.surveys import expectations
     from deniable.studio.tables import show
+    from deniable.studio.verdicts import verdicts
 
     if manifest is not None and manifest.exists():
         raise InvalidArgument("--manifest", str(manifest), "a file that does not exist yet")
-    collection, expected = _collection(survey)
+    collection, expected, redesign = _source(survey)
+    found = verdicts(collection, respondents or expected, redesign)
     rows = expectations(collection, respondents or expected)
     if layout is Format.table:
-        console = Console()
-        console.print(collection.title, style="bold", markup=False, highlight=False)
-        for sentence in sentences(collection):
-            console.print(sentence, markup=False, highlight=False)
-    show(rows, layout, "error: half a 95 % interval, of an answer that one of ten gives")
+        _explain(collection, rows, found)
+    else:
+        show([row | one.to_row() for row, one in zip(rows, found, strict=True)], layout)
     if manifest is not None:
         manifest.write_bytes(collection.manifest)
         typer.echo(f"manifest: {manifest}, digest {collection.digest}", err=True)
+    if any(one.hopeless for one in found):
+        raise typer.Exit(1)
 
 
-def _collection(source: str) -> tuple[Collection, int]:
-    """A collection, and the respondents that it expects."""
+def _explain(collection: Collection, rows: list[dict[str, Any]], found: list[Verdict]) -> None:
+    """A survey in words, and a table of its questions."""
+    from rich.console import Console
+
+    from deniable.studio.surveys import sentences
+    from deniable.studio.tables import plain, show
+
+    console = Console(highlight=False)
+    console.print(plain(collection.title), style="bold", markup=False)
+    for sentence in sentences(collection):
+        console.print(sentence, markup=False)
+    show(rows, Format.table, "error: half a 95 % interval of an answer that 10 % of people give")
+    for one in found:
+        style = "red" if one.hopeless else None
+        console.print(one.sentence, style=style, markup=False)
+
+
+def _source(source: str) -> tuple[Collection, int, Redesign | None]:
+    """A collection, the respondents that it expects, and how it would be with another epsilon."""
+    from functools import partial
+
     from deniable.collection.manifest import Collection
-    from deniable.collection.survey import RESPONDENTS, expected_respondents, read_survey
+    from deniable.collection.survey import RESPONDENTS, question_of, read_source, survey_of
     from deniable.collection.transport import Transport
 
     if "://" in source:
-        found = Collection.from_manifest(Transport(source, insecure=True).get("/v1/manifest"))
-        return found, RESPONDENTS
-    return read_survey(source), expected_respondents(source)
+        data: Any = Transport(source, insecure=True).get("/v1/manifest")
+    else:
+        data = read_source(source)
+    if isinstance(data, bytes):
+        return Collection.from_manifest(data), RESPONDENTS, None
+    collection = survey_of(data)
+    return collection, data.get("respondents", RESPONDENTS), partial(question_of, data)
 
 
 def serve(

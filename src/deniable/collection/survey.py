@@ -35,48 +35,58 @@ _OF_KIND = {
 
 def read_survey(path: str | Path) -> Collection:
     """The collection of a TOML file, or of a published manifest (JSON)."""
+    data = read_source(path)
+    return Collection.from_manifest(data) if isinstance(data, bytes) else survey_of(data)
+
+
+def read_source(path: str | Path) -> dict[str, Any] | bytes:
+    """What a survey (TOML) says, or the bytes of a published manifest (JSON)."""
     try:
         content = Path(path).read_bytes()
     except OSError as error:
         raise InvalidArgument("survey", str(path), f"a file that can be read ({error})") from error
     if content.lstrip()[:1] == b"{":
-        return Collection.from_manifest(content)
+        return content
     try:
-        return survey_of(tomllib.loads(content.decode()))
+        return tomllib.loads(content.decode())
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise CorruptData(f"{path} is not TOML: {error}") from error
-
-
-def expected_respondents(path: str | Path) -> int:
-    """How many respondents a survey expects; manifests do not say."""
-    content = Path(path).read_bytes()
-    if content.lstrip()[:1] == b"{":
-        return RESPONDENTS
-    return int(tomllib.loads(content.decode()).get("respondents", RESPONDENTS))
 
 
 def survey_of(data: Mapping[str, Any]) -> Collection:
     """The collection that a survey describes: the budget divided, the mechanisms chosen."""
     _check_keys("survey", data, _SURVEY, {"title", "epsilon", "questions"})
+    shared = _shared(data)
+    divide = data.get("divide", "split")
+    listed = _listed(data["questions"])
+    epsilons = _divided(data["epsilon"], divide, listed)
+    questions = tuple(_question(one, epsilons[one["name"]], shared) for one in listed)
+    about, epsilon = data.get("about", ""), float(data["epsilon"])
+    rounds, changes = shared["rounds"], shared["changes"]
+    return Collection(data["title"], questions, epsilon, divide, rounds, changes, about)
+
+
+def question_of(data: Mapping[str, Any], name: str, epsilon: float) -> Question:
+    """One question of a survey, as it would be asked if the survey had this epsilon."""
+    listed = _listed(data["questions"])
+    epsilons = _divided(epsilon, data.get("divide", "split"), listed)
+    one = next(question for question in listed if question["name"] == name)
+    return _question(one, epsilons[name], _shared(data))
+
+
+def _shared(data: Mapping[str, Any]) -> dict[str, int]:
+    """Who is expected, and how often: the same for all questions."""
     rounds = require_int("rounds", data.get("rounds", 1), 1, 65_535)
     if rounds == 1 and "changes" in data:
         raise InvalidArgument("changes", data["changes"], "left out if there is one round")
     if rounds > 1 and "changes" not in data:
         allowed = "given if there are rounds: how many changes of an answer are reported at most"
         raise InvalidArgument("changes", None, allowed)
-    shared = {
+    return {
         "respondents": require_int("respondents", data.get("respondents", RESPONDENTS), 1, 1 << 40),
         "rounds": rounds,
         "changes": require_int("changes", data.get("changes", 0), 0, rounds - 1),
     }
-    divide = data.get("divide", "split")
-    listed = _listed(data["questions"])
-    epsilons = _divided(data["epsilon"], divide, listed)
-    questions = tuple(_question(one, epsilons[one["name"]], shared) for one in listed)
-    about = data.get("about", "")
-    return Collection(
-        data["title"], questions, float(data["epsilon"]), divide, rounds, shared["changes"], about
-    )
 
 
 def _listed(questions: Any) -> list[Mapping[str, Any]]:

@@ -64,10 +64,7 @@ def _rounds(collection: Collection) -> str:
 
 
 def expectations(collection: Collection, respondents: int) -> list[dict[str, Any]]:
-    """A row a question: how it is asked, what it costs, and the error to expect in one round."""
-    asked = respondents
-    if collection.divide == "sampled":
-        asked = max(1, respondents // len(collection.questions))
+    """A row for each question: how it is asked, what it costs, the error to expect in one round."""
     return [
         {
             "question": question.name,
@@ -76,26 +73,32 @@ def expectations(collection: Collection, respondents: int) -> list[dict[str, Any
             "mechanism": type(question.mechanism).__name__,
             "epsilon": collection.spent_on(question),
             "bytes": question.mechanism.dtype.itemsize,
-            "reports": asked,
-            "error": half_width(question, asked, collection.divide == "sampled"),
+            "reports": _asked(collection, respondents),
+            "error": half_width(collection, question, respondents),
         }
         for question in collection.questions
     ]
 
 
-def half_width(question: Question, n: int, sampled: bool) -> float:
-    """Half of the 95 % interval of an answer that one of ten gives.
+def _asked(collection: Collection, respondents: int) -> int:
+    """How many answer each question in one round."""
+    sampled = collection.divide == "sampled"
+    return max(1, respondents // len(collection.questions)) if sampled else respondents
+
+
+def half_width(collection: Collection, question: Question, respondents: int) -> float:
+    """Half of the 95 % interval of an answer that one of ten gives, in one round.
 
     Where a question is drawn, those who answer it are a sample: that adds f (1 - f) / n.
     """
-    mechanism = question.mechanism
+    mechanism, n = question.mechanism, _asked(collection, respondents)
     if question.kind == "text":
         mechanism = mechanism.among(["one", "another"])
         rest = [SHARE] + [0.0] * (mechanism.domain.size - 1)
         variance = float(mechanism.variance(n, rest)[0])
     else:
         variance = float(np.max(mechanism.variance(n, SHARE)))
-    drawn = SHARE * (1 - SHARE) / n if sampled else 0.0
+    drawn = SHARE * (1 - SHARE) / n if collection.divide == "sampled" else 0.0
     return two_sided_z(CONFIDENCE) * math.sqrt(variance + drawn)
 
 
