@@ -1,8 +1,14 @@
 """The commands of a collection, as people type them."""
 
+import contextlib
 import json
 import math
+import os
+import pty
+import select
 import sqlite3
+import subprocess
+import sys
 from contextlib import closing
 from datetime import date, timedelta
 
@@ -15,6 +21,7 @@ from deniable.collection.example import EXAMPLE, to_toml
 from deniable.collection.survey import read_survey
 from deniable.service.intake import Intake
 from deniable.service.store import open_store
+from deniable.studio.interview import suggestion
 
 ANSWERS = {"smoking": "daily", "sick": True, "sleep": 6.5, "medicine": "aspirin"}
 
@@ -129,20 +136,142 @@ def test_a_manifest_is_judged_but_not_designed_anew(survey, tmp_path):
 
 def test_init_asks(tmp_path):
     answers = [
-        "Commuting", "zero", "2", "0", "5000",
-        "How do you travel to work?", "guess", "ch", "car", "car, train, other", "y",
-        "How many minutes does it take?", "number", "30, 15", "15, 30", "y",
-        "Ever without a ticket?", "yes/no", "n",
-        "n", "3", "5", "1",
+        "Commuting", "many", "5,000", "zero", "2",
+        "How do you travel to work?", "To Work", "", "guess", "ch",
+        "car, alone", "", "train", "train", "other", "", "y",
+        "How many minutes does it take?", "work", "minutes", "number", "30, 15", "15, 30", "y",
+        "Ever without a ticket?", "", "yes/no", "maybe", "n",
+        "n", "3", "5", "1", "y",
     ]  # fmt: skip
     text = run("init", text="\n".join(answers) + "\n", cwd=tmp_path)
     assert "deniable check survey.toml" in text.stdout
-    for refused in ("must be a number", "'kind' must be one of", "ascending", "0..2", "two, all"):
+    refusals = ["must be a number", "'kind' must be one of", "ascending", "0..2", "at least 2",
+                "only once", "the first a letter", "another than those", "yes or no"]  # fmt: skip
+    for refused in refusals:
         assert refused in text.stderr
+    assert 'thought "50:50" beforehand can be at most 73 % sure afterwards.' in text.stdout
+    assert "can be at most 88 % sure" in text.stdout  # the summary of what was chosen
+    assert "work: too few people." in text.stdout
     found = read_survey(tmp_path / "survey.toml")
-    assert [q.name for q in found.questions] == ["work", "take", "ticket"]
+    assert [q.name for q in found.questions] == ["work", "minutes", "ticket"]
+    assert found.questions[0].mechanism.domain.labels == ("car, alone", "train", "other")
     assert (found.rounds, found.changes, found.epsilon) == (3, 1, 2.0)
-    assert "does not exist yet" in run("init", code=2, cwd=tmp_path).stderr
+    assert "survey.toml already exists" in run("init", code=2, cwd=tmp_path).stderr
+
+
+@pytest.mark.parametrize("end", ["n\n", ""], ids=["declined", "end of input"])
+def test_init_writes_nothing_that_is_not_wanted(end, tmp_path):
+    answers = ["Trips", "", "", "Do you travel?", "", "yes/no", "n", "1", ""]
+    text = run("init", text="\n".join(answers) + end, cwd=tmp_path, code=1)
+    assert text.stderr == "Stopped. Nothing was written.\n"
+    assert list(tmp_path.iterdir()) == []
+
+
+#: The command with the terminal that it was given as its own, so that Ctrl-C reaches it.
+ON_A_TERMINAL = """
+import fcntl, sys, termios
+fcntl.ioctl(0, termios.TIOCSCTTY, 0)
+from deniable.cli import main
+sys.argv = ["deniable", "init"]
+main()
+"""
+
+
+def at_a_terminal(folder, *keys):
+    """`deniable init`, typed on a terminal: what it showed at last, and how it ended."""
+    terminal, its_side = pty.openpty()
+    command = [sys.executable, "-c", ON_A_TERMINAL]
+    streams = {"stdin": its_side, "stdout": its_side, "stderr": its_side}
+    with subprocess.Popen(command, cwd=folder, start_new_session=True, **streams) as process:
+        os.close(its_side)
+        try:
+            for expected, typed in keys:
+                shown_until(terminal, expected)
+                os.write(terminal, typed)
+            return shown_until(terminal, None), process.wait(30)
+        finally:
+            process.kill()
+            os.close(terminal)
+
+
+def shown_until(terminal, expected):
+    """What a terminal shows up to a text, or up to its end (an error, if its process ended)."""
+    shown = b""
+    with contextlib.suppress(OSError):
+        while expected is None or expected not in shown:
+            assert select.select([terminal], [], [], 30)[0], shown
+            shown += os.read(terminal, 1024)
+    return shown.decode()
+
+
+def test_lines_can_be_edited_at_a_terminal(tmp_path):
+    """Arrow keys wrote escape sequences into the question; a pasted list has several lines."""
+    left, paste = b"\x1b[D", b"\x1b[200~car, alone\ntrain\x1b[201~"
+    _, code = at_a_terminal(
+        tmp_path,
+        (b"Title of the survey: ", b"Trps" + 2 * left + b"i\n"),
+        (b"[10000]: ", b"\n"),
+        (b"[2]: ", b"\n"),
+        (b"read it: ", b"How do you go?\n"),
+        (b"files [", b"\n"),
+        (b"[choice]: ", b"\n"),
+        (b"1: ", paste),
+        (b"train", b"\n"),
+        (b"3: ", b"\n"),
+        (b"[no]: ", b"\n"),
+        (b"[1]: ", b"\n"),
+        (b"[yes]: ", b"\n"),
+    )
+    assert code == 0
+    found = read_survey(tmp_path / "survey.toml")
+    assert found.title == "Trips"
+    assert found.questions[0].mechanism.domain.labels == ("car, alone", "train")
+
+
+def test_an_interrupt_leaves_no_file(tmp_path):
+    shown, code = at_a_terminal(tmp_path, (b"survey: ", b"Trips\n"), (b"[10000]: ", b"\x03"))
+    assert shown.strip().splitlines()[-1] == "Stopped. Nothing was written."
+    assert "Traceback" not in shown
+    assert (code, list(tmp_path.iterdir())) == (1, [])
+
+
+@pytest.mark.parametrize("control", ["\x1b[D", "\n", "\t", "\x00", "\x7f", "\x9b"])
+def test_control_characters_are_refused_everywhere(control, tmp_path):
+    file = tmp_path / "survey.toml"
+    choice = EXAMPLE["questions"][0]
+    text = EXAMPLE["questions"][3]
+    bad = f"a{control}b"
+    for changed in (
+        {"title": bad},
+        {"about": bad.replace("\n", "\r")},
+        {"questions": [choice | {"ask": bad}]},
+        {"questions": [choice | {"answers": ["never", bad]}]},
+        {"questions": [choice | {"name": bad}]},
+        {"questions": [text | {"candidates": [bad]}]},
+    ):
+        file.write_text(to_toml({**EXAMPLE, **changed}))
+        refused = run("check", file, code=2).stderr
+        assert "must be" in refused
+        assert not {"\x1b", "\x9b", "\x00"} & set(refused)
+    typed = bad.replace("\n", "\r")
+    keys = [typed, "Trips", "", "", typed]
+    stopped = run("init", tmp_path / "other.toml", text="\n".join(keys), code=1)
+    assert stopped.stderr.count("without control characters") == 2
+
+
+def test_about_may_have_lines(tmp_path):
+    file = tmp_path / "survey.toml"
+    file.write_text(to_toml({**EXAMPLE, "about": "First.\nSecond."}))
+    run("check", file)
+
+
+@pytest.mark.parametrize(
+    ("ask", "name"),
+    [("How often do you smoke?", "smoke"), ("Quel est votre âge ?", "age"), ("年齢は?", "question"),
+     ("Do you smoke?", "smoke_2")],
+)  # fmt: skip
+def test_names_are_suggested(ask, name):
+    assert suggestion(ask, {"smoke"} if name == "smoke_2" else set()) == name
 
 
 def test_tokens_are_made_listed_and_removed(store):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shlex
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -32,21 +33,47 @@ def init(
         bool, typer.Option("--example", help="Write an example without asking.")
     ] = False,
 ) -> None:
-    """Write a survey: asks for its questions, one after the other."""
+    """Write a survey. Asks you for its questions, one after the other."""
     from deniable.collection.example import EXAMPLE, to_toml
-    from deniable.collection.survey import survey_of
     from deniable.errors import InvalidArgument
-    from deniable.studio.interview import interview
 
-    if file.exists() or not file.parent.is_dir():
-        allowed = "a file that does not exist yet, in a folder that does"
-        raise InvalidArgument("file", str(file), allowed)
-    survey = EXAMPLE if example else interview()
-    collection = survey_of(survey)
-    file.write_text(to_toml(survey), encoding="utf-8")
-    number = len(collection.questions)
+    if not file.parent.is_dir():
+        raise InvalidArgument("file", str(file), "in a folder that exists")
+    if file.exists():
+        raise FileExistsError(
+            f"{file} already exists. Choose another name: deniable init other.toml"
+        )
+    survey = EXAMPLE if example else _interviewed(file)
+    with file.open("x", encoding="utf-8") as opened:
+        opened.write(to_toml(survey))
+    number = len(survey["questions"])
     asked = "1 question" if number == 1 else f"{number} questions"
-    typer.echo(f"{file}: {asked}. Next: deniable check {file}")
+    typer.echo(f"{file}: {asked}. Next: {_command('check', str(file))}")
+
+
+def _interviewed(file: Path) -> dict[str, Any]:
+    """The survey that somebody describes at the terminal, and wants to be written."""
+    from deniable.collection.survey import survey_of
+    from deniable.studio.interview import agreed, interview, summary
+    from deniable.studio.verdicts import verdicts
+
+    typer.echo(f"This writes {file}, which you can edit later. Ctrl-C stops without writing.\n")
+    try:
+        survey = interview()
+        collection = survey_of(survey)
+        found = [one.sentence for one in verdicts(collection, survey["respondents"])]
+        typer.echo(f"{summary(survey, collection, found)}\n")
+        if agreed(f"Write {file}?", default=True):
+            return survey
+    except (KeyboardInterrupt, EOFError):
+        typer.echo()
+    typer.echo("Stopped. Nothing was written.", err=True)
+    raise typer.Exit(1)
+
+
+def _command(*words: str) -> str:
+    """A command to copy into a shell."""
+    return shlex.join(["deniable", *words])
 
 
 def check(

@@ -50,7 +50,7 @@ class Collection:
 
     def __post_init__(self) -> None:
         require_text("title", self.title)
-        require_text("about", self.about, empty=True)
+        require_text("about", self.about, empty=True, lines=True)
         check_epsilon(self.epsilon)
         if self.divide not in MODES:
             raise InvalidArgument("divide", self.divide, f"one of {', '.join(MODES)}")

@@ -6,6 +6,7 @@ import itertools
 import math
 import re
 import sys
+import unicodedata
 from bisect import bisect_right
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -43,6 +44,9 @@ class Question:
     def __post_init__(self) -> None:
         check_name(self.name)
         require_text("ask", self.ask)
+        labels = self.mechanism.domain.labels or ()
+        if any(isinstance(label, str) and has_controls(label) for label in labels):
+            raise InvalidArgument("answers", labels, "texts of one line, no control characters")
         if not self._fits():
             allowed = f"one for the answers of a question of kind {self.kind!r}"
             raise InvalidArgument("mechanism", self.mechanism, allowed)
@@ -149,14 +153,24 @@ def check_candidates(candidates: Any) -> tuple[str, ...]:
         raise InvalidArgument("candidates", candidates, "a list of texts")
     if not all(text == text.strip() and len(text.splitlines()) == 1 for text in candidates):
         raise InvalidArgument("candidates", candidates, "texts of one line, no blanks around them")
+    if any(map(has_controls, candidates)):
+        raise InvalidArgument("candidates", candidates, "texts without control characters")
     if candidates:
         Candidates(candidates)  # refuses two spellings of one answer
     return tuple(candidates)
 
 
-def require_text(name: str, value: Any, *, empty: bool = False) -> str:
-    """Refuse what people could not read."""
+def require_text(name: str, value: Any, *, empty: bool = False, lines: bool = False) -> str:
+    """Refuse what people could not read; where ``lines`` are allowed, they end in a line feed."""
     readable = isinstance(value, str) and value == value.encode(errors="ignore").decode()
     if not readable or not (empty or value.strip()):
         raise InvalidArgument(name, value, "text")
+    if has_controls(value.replace("\n", "") if lines else value):
+        kind = "text" if lines else "text on one line"
+        raise InvalidArgument(name, value, f"{kind} without control characters")
     return str(value)
+
+
+def has_controls(text: str) -> bool:
+    """Whether a text could steer a terminal: arrow keys, line ends, escape sequences."""
+    return any(unicodedata.category(character) == "Cc" for character in text)
