@@ -13,9 +13,11 @@ from contextlib import closing
 from datetime import date, timedelta
 
 import pytest
+from psycopg.conninfo import conninfo_to_dict
 
 import deniable as dn
 from command import run
+from deniable.cli.collecting import _written
 from deniable.collection.batches import read_batch
 from deniable.collection.example import EXAMPLE, to_toml
 from deniable.collection.survey import read_survey
@@ -172,23 +174,23 @@ ON_A_TERMINAL = """
 import fcntl, sys, termios
 fcntl.ioctl(0, termios.TIOCSCTTY, 0)
 from deniable.cli import main
-sys.argv = ["deniable", "init"]
 main()
 """
 
 
-def at_a_terminal(folder, *keys):
-    """`deniable init`, typed on a terminal: what it showed at last, and how it ended."""
+def at_a_terminal(folder, *keys, words=("init",)):
+    """The command, used at a terminal: what it showed, and how it ended."""
     terminal, its_side = pty.openpty()
-    command = [sys.executable, "-c", ON_A_TERMINAL]
+    command = [sys.executable, "-c", ON_A_TERMINAL, *map(str, words)]
     streams = {"stdin": its_side, "stdout": its_side, "stderr": its_side}
     with subprocess.Popen(command, cwd=folder, start_new_session=True, **streams) as process:
         os.close(its_side)
         try:
+            shown = ""
             for expected, typed in keys:
-                shown_until(terminal, expected)
+                shown += shown_until(terminal, expected)
                 os.write(terminal, typed)
-            return shown_until(terminal, None), process.wait(30)
+            return shown + shown_until(terminal, None), process.wait(30)
         finally:
             process.kill()
             os.close(terminal)
@@ -357,6 +359,39 @@ def test_serve_refuses(survey, tmp_path):
     other.write_bytes(b"no database, certainly not" * 100)
     assert "damaged, or no store" in run("serve", changed, "--store", other, code=2).stderr
     assert "a file that exists" in run("verify-store", tmp_path / "none.db", code=2).stderr
+
+
+def test_serve_shows_whole_links_at_a_terminal(survey, tmp_path, monkeypatch):
+    """The key is in the link of the questionnaire, as the page reads it; a log gets neither."""
+    monkeypatch.setenv("DENIABLE_KEY", "a/key+with#signs" + "x" * 20)
+    store = tmp_path / "my store.db"
+    words = ("serve", survey, "--store", store, "--port", 0)
+    shown, code = at_a_terminal(tmp_path, (b"Ctrl-C", b"\x03"), words=words)
+    assert code == 0
+    assert f"/answer#key=a%2Fkey%2Bwith%23signs{'x' * 20}\r\n" in shown
+    assert "/#token=" in shown
+    again, _ = at_a_terminal(tmp_path, (b"Ctrl-C", b"\x03"), words=words)
+    assert f"(make a token: deniable token '{store}' analyst)" in again
+    with subprocess.Popen(
+        [sys.executable, "-m", "deniable", *map(str, words)], stdout=subprocess.PIPE, text=True
+    ) as process:
+        log = [process.stdout.readline() for _ in range(5)]
+        process.terminate()
+    assert "/answer  (followed by #key= and DENIABLE_KEY)\n" in log[1]
+    assert "xxx" not in "".join(log)
+
+
+@pytest.mark.parametrize(
+    "address",
+    ["postgresql://ann:s3cret?x@db.example:5433/health", "postgresql://ann@db.example:5433/health",
+     "postgresql:///health?password=s3cret&user=ann&host=db.example&port=5433&sslpassword=s3cret"],
+)  # fmt: skip
+def test_the_command_for_a_token_has_no_password(address):
+    found = _written(None, address)
+    assert "s3cret" not in found
+    assert conninfo_to_dict(found) == {
+        "host": "db.example", "port": "5433", "user": "ann", "dbname": "health",
+    }  # fmt: skip
 
 
 def test_a_batch_is_read_back_as_it_was(store):

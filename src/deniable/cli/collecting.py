@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import shlex
 import sys
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -196,26 +197,48 @@ def serve(
     keys = os.environ.get(KEY), os.environ.get(PARTNER_KEY)
     app = create_app(opened, Settings(limits, keys[0], proxied, keys[1]))
     listening = bind(host, port)
-    _greet(opened, listening.getsockname()[:2])
-    run(app, listening, connections=connections + SPARE)
+    _greet(opened, address, keys[0], listening.getsockname()[:2])
+    with suppress(KeyboardInterrupt):  # raised anew when all requests have ended
+        run(app, listening, connections=connections + SPARE)
     typer.echo("stopped")
 
 
-def _greet(store: Any, at: tuple[str, int]) -> None:
-    """Where everything is. The first token is made here, but never written into a log."""
+def _greet(store: Any, address: str, key: str | None, at: tuple[str, int]) -> None:
+    """Where everything is. The first token is made here; a log gets neither it nor the key."""
+    from urllib.parse import quote
+
     from deniable.service.access import new_token
 
     host = f"[{at[0]}]" if ":" in at[0] else at[0]
-    where = f"http://{host}:{at[1]}"
-    door = f"{where}/  (make a token: deniable token STORE NAME)"
-    if sys.stdout.isatty() and not store.tokens():
+    where, seen = f"http://{host}:{at[1]}", sys.stdout.isatty()
+    answer = f"{where}/answer"
+    if key is not None:
+        answer += f"#key={quote(key, safe='')}" if seen else f"  (followed by #key= and {KEY})"
+    door = f"{where}/  (make a token: {_command('token', _written(store, address), 'analyst')})"
+    if seen and not store.tokens():
         door = f"{where}/#token={new_token(store, 'first')}"
     typer.echo(f"{store.collection.title!r}, collection {store.collection.digest[:12]}")
-    typer.echo(f"  questionnaire  {where}/answer")
+    typer.echo(f"  questionnaire  {answer}")
     typer.echo(f"  dashboard      {door}")
     typer.echo(f"  API            {where}/v1/openapi.json")
     typer.echo(f"  store          {store.place}; stop with Ctrl-C")
     sys.stdout.flush()
+
+
+def _written(store: Any, address: str) -> str:
+    """A store as a command takes it; of a database only what is no secret (PGPASSWORD is one)."""
+    if "://" not in address:
+        return str(store.place)
+    from urllib.parse import quote, urlencode
+
+    from deniable.extras import psycopg
+
+    psycopg()
+    from psycopg.conninfo import conninfo_to_dict
+
+    known = conninfo_to_dict(address)
+    named = {name: known[name] for name in ("host", "port", "user") if known.get(name)}
+    return f"postgresql:///{quote(str(known.get('dbname', '')))}?{urlencode(named, safe='/')}"
 
 
 def token(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -78,7 +79,9 @@ def collector(folder: Path, epsilon: float, respondents: int, port: int = 0) -> 
     file = folder / "survey.toml"
     file.write_text(to_toml({**survey, "questions": [asked for asked, _ in QUESTIONS]}))
     command = [sys.executable, "-m", "deniable", "serve", str(file), "--port", str(port)]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
+    # Simulated people have no key.
+    environment = {name: value for name, value in os.environ.items() if name != "DENIABLE_KEY"}
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=environment) as process:
         try:
             yield _started(process, file.with_suffix(".db"))
         finally:
