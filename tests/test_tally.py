@@ -1,7 +1,9 @@
 """Tallies from outside: what no collector can have written is refused."""
 
+import hashlib
 import json
 import struct
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -84,3 +86,107 @@ def test_other_types_are_refused_by_name():
             action()
     with pytest.raises(InvalidArgument, match="'method' must be one of"):
         TALLY.estimate(["unbiased"])
+
+
+# ---- fingerprints
+
+IDS = np.random.default_rng(3).integers(0, 256, (60, 16), dtype=np.uint8)
+
+
+def tally_of(ids):
+    reports = M.privatize([0] * len(ids), np.random.default_rng(2))
+    return M.tally(dn.Reports(M, reports.data, ids))
+
+
+def expected(ids):
+    """As docs/formats.md says it: 64 hexadecimal digits of a sum modulo 2**256."""
+    digests = [hashlib.sha256(row.tobytes()).hexdigest() for row in ids]
+    return f"{sum(int(digest, 16) for digest in digests) % 2**256:064x}"
+
+
+def written(tally):
+    data = tally.to_bytes()
+    return json.loads(data[12 : 12 + struct.unpack_from("<I", data, 8)[0]])["fingerprint"]
+
+
+def check_fingerprints():
+    """All 32 bytes are written, added and read, and every byte of every id is in them."""
+    whole = tally_of(IDS)
+    assert written(whole) == expected(IDS)
+    for cut in (1, 20, 59):
+        parts = tally_of(IDS[:cut]), tally_of(IDS[cut:])
+        assert written(parts[0].merge(parts[1])) == written(parts[1].merge(parts[0]))
+        assert written(parts[0].merge(parts[1])) == expected(IDS)
+    for place in range(16):
+        for row in (0, 59):
+            other = IDS.copy()
+            other[row, place] ^= 1 << place % 8
+            assert written(tally_of(other)) == expected(other) != expected(IDS)
+    twice = whole.merge(whole)
+    assert written(twice) == expected(np.concatenate([IDS, IDS])) not in ("0" * 64, written(whole))
+    assert dn.Tally.from_bytes(twice.to_bytes()) == twice
+
+
+def check_bytes_of_fingerprints():
+    """Tallies whose fingerprints differ in any one byte are different, as bytes and as values."""
+    for place in range(32):
+        digits = f"{0x81 << 8 * place:064x}"
+        read = dn.Tally.from_bytes(forge(identified=50, fingerprint=digits))
+        assert written(read) == written(read.merge(M.tally())) == digits
+        assert read != dn.Tally.from_bytes(forge(identified=50))
+
+
+def check_seal():
+    """No byte of a tally can be changed, not even those of its seal."""
+    data = TALLY.to_bytes()
+    for place in range(len(data)):
+        with pytest.raises(CorruptData):
+            dn.Tally.from_bytes(data[:place] + bytes([data[place] ^ 1]) + data[place + 1 :])
+    body, seal = data[:-16], data[-16:]
+    assert seal == hashlib.sha256(body).digest()[:16]
+
+
+@pytest.mark.parametrize("law", [check_fingerprints, check_bytes_of_fingerprints, check_seal])
+def test_fingerprints_and_seals(law):
+    law()
+
+
+def short(digest):
+    """A hash of which only so many bytes are left."""
+
+    class Cut:
+        def __init__(self, data):
+            self._found = digest(data)
+
+        def digest(self):
+            return self._found
+
+    return Cut
+
+
+@pytest.mark.parametrize(
+    "half",
+    [
+        lambda data: bytes(16) + hashlib.sha256(data).digest()[16:],
+        lambda data: hashlib.sha256(data).digest()[:31] + b"\0",
+        lambda data: hashlib.sha256(data[:8]).digest(),
+        lambda data: hashlib.sha256(data[1:]).digest(),
+    ],
+    ids=["half", "a byte less", "half an id", "an id without its first byte"],
+)
+def test_half_a_fingerprint_is_caught(monkeypatch, half):
+    monkeypatch.setattr(module, "hashlib", SimpleNamespace(sha256=short(half)))
+    with pytest.raises(AssertionError):
+        check_fingerprints()
+
+
+def test_fingerprints_that_are_cut_when_they_are_added_are_caught(monkeypatch):
+    monkeypatch.setattr(module, "_FINGERPRINTS", 1 << 255)
+    with pytest.raises(AssertionError):
+        check_bytes_of_fingerprints()
+
+
+def test_a_seal_of_one_byte_is_caught(monkeypatch):
+    monkeypatch.setattr(module, "_digest", lambda body: hashlib.sha256(body).digest()[:1] * 16)
+    with pytest.raises(AssertionError):
+        check_seal()
