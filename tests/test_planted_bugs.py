@@ -235,6 +235,12 @@ class EqualWhateverDesign(SS):
         return type(self), self.domain, self.epsilon, self.keep
 
 
+class EqualWhateverAnswers(GRR):
+    @property
+    def _key(self):
+        return type(self), self.domain.size, self.epsilon, self.keep
+
+
 class Mutable(GRR):
     def __setattr__(self, name, value):
         vars(self)[name] = value
@@ -271,8 +277,9 @@ class Mutable(GRR):
         (ClearFrom512InBulk, laws.bulk_supports),
         (MirroredByItsLastByte, laws.one_path),
         (FewCohorts, laws.one_path),
-        (EqualWhateverThresholds, laws.every_integer_counts),
-        (EqualWhateverDesign, laws.every_integer_counts),
+        (EqualWhateverThresholds, laws.every_part_counts),
+        (EqualWhateverDesign, laws.every_part_counts),
+        (EqualWhateverAnswers, laws.every_part_counts),
         (Mutable, laws.value_semantics),
     ],
     ids=lambda thing: thing.__name__,

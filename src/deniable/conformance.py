@@ -556,8 +556,8 @@ def _design(m: Mechanism) -> dict[str, int]:
     return {name: getattr(m, name) for name in m.design}
 
 
-def every_integer_counts(family: Family) -> None:
-    """Members that differ in one integer are different, and their counts are never mixed."""
+def every_part_counts(family: Family) -> None:
+    """Members that differ in an integer or an answer are different: their counts never mix."""
     for size, design, more in ((3, family.small_design, 2.5), (130, {}, 0.5)):
         base = family(family.only_size or size, 1.0, **design)
         integers = {name: getattr(base, name) for name in (*base.design, *base.thresholds)}
@@ -567,10 +567,15 @@ def every_integer_counts(family: Family) -> None:
         for name in integers:
             for other in _changed(m, budgets, integers, name):
                 _tell_apart(m, other, f"{name} = {getattr(other, name)}")
+    labels = ["a", "b"] if family.only_size else ["a", "b", "c"]
+    m = family(labels, 1.0)
+    for domain in (labels[::-1], [*labels[:-1], "x"], len(labels), Domain(labels, other="b")):
+        _tell_apart(m, family(domain, 1.0), f"the answers {domain}")
 
 
 def _tell_apart(m: Mechanism, other: Mechanism, what: str) -> None:
-    law, reports = "every_integer_counts", m.privatize([0] * 5, np.random.default_rng(1))
+    law, values = "every_part_counts", m.domain.labels[:1] if m.domain.labels else [0]
+    reports = m.privatize(values, np.random.default_rng(1))
     same = other == m or other.to_spec() == m.to_spec() or len({m, other}) < 2
     check(same, law, m, f"equal to one with {what}")
     for action in (other.tally().add, other.estimate):
@@ -746,7 +751,7 @@ LAWS: tuple[Law, ...] = (
     monoid,
     tally_bytes,
     value_semantics,
-    every_integer_counts,
+    every_part_counts,
     columns,
     bad_input,
     reproducible,
