@@ -1,12 +1,15 @@
 """The command, as a user meets it."""
 
 import csv
+import inspect
 import io
 import json
 import os
+import re
 import subprocess
 import sys
 import time
+from typing import get_args, get_type_hints
 
 import numpy as np
 import pyarrow.parquet as parquet
@@ -14,6 +17,7 @@ import pytest
 
 import deniable
 from command import run
+from deniable.cli import app
 
 
 def apart(*arguments, code=0, env=None, **options):
@@ -47,6 +51,26 @@ def test_version_and_help():
         "bench",
     ):
         assert command in text
+
+
+@pytest.mark.parametrize("command", ["", *(info.name for info in app.registered_commands)])
+def test_help_shows_no_types_of_python(command):
+    """Switches take no value; a list is of texts, numbers or paths."""
+    text = run(*filter(None, [command]), "--help").stdout
+    shown = set(re.findall(r"<\w[^<>=]*>", text))
+    assert shown <= {"<text>", "<number>", "<path>", "<table|json|csv>"}
+    for line in text.splitlines():
+        if " --help " in line or " --version " in line:
+            assert "<" not in line
+
+
+def test_every_option_says_what_it_is():
+    """An option without a word is only a name."""
+    for info in app.registered_commands:
+        hints = get_type_hints(info.callback, include_extras=True)
+        for name in inspect.signature(info.callback).parameters:
+            (about,) = get_args(hints[name])[1:]
+            assert about.help, (info.name, name)
 
 
 def test_help_loads_nothing_heavy():

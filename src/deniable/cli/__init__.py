@@ -11,6 +11,7 @@ import typer
 from deniable.cli.choosing import bench, mechanisms, methods, simulate
 from deniable.cli.collecting import check, init, serve, token
 from deniable.cli.demo import demo
+from deniable.cli.help import PlainCommand, PlainGroup
 from deniable.cli.keeping import backup, export, import_, purge, verify_store
 from deniable.cli.manipulating import manipulate
 from deniable.cli.numbers import estimate, series
@@ -18,6 +19,7 @@ from deniable.cli.promises import audit, budget, ledger
 from deniable.cli.reproducing import reproduce
 
 app = typer.Typer(
+    cls=PlainGroup,
     help="Collect sensitive statistics under local differential privacy.",
     no_args_is_help=True,
     add_completion=True,
@@ -37,7 +39,7 @@ _COMMANDS = {
 for _panel, _members in _COMMANDS.items():
     for _command in _members:
         _name = _command.__name__.strip("_").replace("_", "-")
-        app.command(_name, rich_help_panel=_panel)(_command)
+        app.command(_name, cls=PlainCommand, rich_help_panel=_panel)(_command)
 
 
 @app.callback(invoke_without_command=True)

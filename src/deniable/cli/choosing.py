@@ -56,12 +56,19 @@ def simulate(
     mechanism: Mechanisms = None,
     size: Size = 16,
     epsilon: Epsilon = 1.0,
-    respondents: Annotated[int, typer.Option("--respondents", "-n", min=1)] = 10_000,
+    respondents: Annotated[
+        int, typer.Option("--respondents", "-n", min=1, help="Number of respondents.")
+    ] = 10_000,
     distribution: Annotated[
-        str, typer.Option("--distribution", "-d", help="uniform, zipf, geometric, gaussian, spike.")
+        str,
+        typer.Option(
+            "--distribution",
+            "-d",
+            help="Of the answers: uniform, zipf, geometric, gaussian or spike.",
+        ),
     ] = "zipf",
     methods: Annotated[
-        str, typer.Option("--methods", help="Names with commas between, or all that suit.")
+        str, typer.Option("--methods", help="Names separated by commas, or: all.")
     ] = "unbiased",
     runs: Annotated[int, typer.Option(min=1, help="Repetitions to average over.")] = 20,
     seed: Annotated[int | None, typer.Option(min=0, help="For a reproducible simulation.")] = None,
@@ -127,14 +134,19 @@ def _simulate_all(
 def bench(
     mechanism: Mechanisms = None,
     size: Annotated[
-        list[int] | None, typer.Option("--size", "-k", help="Answers; may be repeated.")
+        list[int] | None,
+        typer.Option("--size", "-k", help="Number of possible answers; may be repeated."),
     ] = None,
     epsilon: Epsilon = 1.0,
-    respondents: Annotated[int, typer.Option("--respondents", "-n", min=1000)] = 1_000_000,
-    threads: Annotated[int | None, typer.Option(min=1, help="Default: all cores.")] = None,
+    respondents: Annotated[
+        int, typer.Option("--respondents", "-n", min=1000, help="Number of reports.")
+    ] = 1_000_000,
+    threads: Annotated[
+        int | None, typer.Option(min=1, help="Number of threads (default: all cores).")
+    ] = None,
     layout: Layout = Format.table,
 ) -> None:
-    """Measure this machine: time a report, beside the bound of random numbers and memory."""
+    """Measure the speed of this machine: time per report, beside what random numbers cost."""
     from rich.console import Console
     from rich.progress import track
 

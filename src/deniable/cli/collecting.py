@@ -160,24 +160,31 @@ def serve(
     survey: Survey,
     store: Annotated[
         str | None,
-        typer.Option(help="A file, or postgresql://... Default: beside the survey, NAME.db."),
+        typer.Option(help="A file, or postgresql://... (default: NAME.db beside the survey)."),
     ] = None,
-    host: Annotated[str, typer.Option(help="The address to listen at.")] = "127.0.0.1",
-    port: Annotated[int, typer.Option(min=0, max=65535, help="0: any free one.")] = 8000,
+    host: Annotated[str, typer.Option(help="Address to listen on.")] = "127.0.0.1",
+    port: Annotated[int, typer.Option(min=0, max=65535, help="Port; 0 takes any free one.")] = 8000,
     proxied: Annotated[
-        bool, typer.Option("--behind-proxy", help="Only requests that a proxy got over HTTPS.")
+        bool,
+        typer.Option(
+            "--behind-proxy", help="Trust a reverse proxy and require HTTPS in front of it."
+        ),
     ] = False,
     plain: Annotated[
         bool, typer.Option("--plain-http", help="Listen to other machines without encryption.")
     ] = False,
-    rate: Annotated[float, typer.Option(min=1, help="Requests a second, of all.")] = 20_000,
-    connections: Annotated[int, typer.Option(min=1, help="Requests at once.")] = 1_000,
-    body: Annotated[int, typer.Option(min=1, help="MB that a batch may have.")] = 64,
+    rate: Annotated[
+        float, typer.Option(min=1, help="Maximum requests per second, all clients together.")
+    ] = 20_000,
+    connections: Annotated[
+        int, typer.Option(min=1, help="Maximum requests at the same time.")
+    ] = 1_000,
+    body: Annotated[int, typer.Option(min=1, help="Maximum size of a batch, in MB.")] = 64,
 ) -> None:
-    """Collect: a server with a questionnaire, a dashboard and an API.
+    """Run the collector: a questionnaire, a dashboard and an API.
 
-    The environment variable DENIABLE_KEY, if set, is a key that respondents must have;
-    DENIABLE_PARTNER_KEY is one that partners must have, and without it there are no batches.
+    Respondents need the key in the environment variable DENIABLE_KEY, if it is set. Partners need
+    the one in DENIABLE_PARTNER_KEY to send batches; without it no batch is accepted.
     """
     from deniable.collection.survey import read_survey
     from deniable.extras import service
@@ -244,11 +251,11 @@ def _written(store: Any, address: str) -> str:
 def token(
     store: StoreAt,
     name: Annotated[
-        str | None, typer.Argument(help="A name for the token. Default: list them.")
+        str | None, typer.Argument(help="Name of the new token (default: list the names).")
     ] = None,
     remove: Annotated[bool, typer.Option("--remove", help="Forget the token.")] = False,
 ) -> None:
-    """Make a token for an analyst: it is shown once, and only its hash is kept."""
+    """Make a token for an analyst. It is shown once, and only its hash is kept."""
     from deniable.errors import InvalidArgument
     from deniable.service.access import new_token
     from deniable.service.store import open_store

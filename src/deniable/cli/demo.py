@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from deniable.cli.options import Epsilon, Layout
+from deniable.cli.options import Layout
 from deniable.studio.formats import Format
 
 if TYPE_CHECKING:
@@ -16,16 +16,22 @@ if TYPE_CHECKING:
 
 
 def demo(
-    respondents: Annotated[int, typer.Option("--respondents", "-n", min=1)] = 20_000,
-    epsilon: Epsilon = 3.0,
+    respondents: Annotated[
+        int, typer.Option("--respondents", "-n", min=1, help="Number of simulated people.")
+    ] = 20_000,
+    epsilon: Annotated[
+        float, typer.Option("--epsilon", "-e", help="Privacy budget of one person.")
+    ] = 3.0,
     charts: Annotated[Path, typer.Option(help="Folder for the charts.")] = Path("out/demo"),
     stay: Annotated[
         bool, typer.Option("--stay", help="Keep the collector running to look at its pages.")
     ] = False,
-    port: Annotated[int, typer.Option(min=0, max=65535, help="0: any free one.")] = 0,
+    port: Annotated[
+        int, typer.Option(min=0, max=65535, help="Port of the collector; 0 takes any free one.")
+    ] = 0,
     layout: Layout = Format.table,
 ) -> None:
-    """A collector on this machine, simulated people who answer over HTTP, and what comes out."""
+    """Run a complete collection on this machine with simulated respondents."""
     from rich.console import Console
 
     from deniable.extras import service

@@ -12,7 +12,7 @@ from deniable.cli.collecting import StoreAt
 
 
 def verify_store(store: StoreAt) -> None:
-    """Recount all reports, and compare with the tallies; exit code 1 if they differ."""
+    """Recount all reports and compare them with the tallies; exit code 1 if they differ."""
     from deniable.service.store import open_store
 
     opened = open_store(store)
@@ -30,7 +30,8 @@ def verify_store(store: StoreAt) -> None:
 
 
 def backup(
-    store: StoreAt, target: Annotated[Path, typer.Argument(help="A file that is not there yet.")]
+    store: StoreAt,
+    target: Annotated[Path, typer.Argument(help="File to write; it must not exist yet.")],
 ) -> None:
     """Copy a store while it is in use."""
     from deniable.service.store import open_store
@@ -41,7 +42,7 @@ def backup(
 
 def purge(
     store: StoreAt,
-    before: Annotated[str, typer.Option(help="A day, such as 2026-01-31; that day stays.")],
+    before: Annotated[str, typer.Option(help="First day to keep, such as 2026-01-31.")],
 ) -> None:
     """Forget the reports that came before a day; tallies and ids stay."""
     from deniable.errors import InvalidArgument
@@ -56,7 +57,7 @@ def purge(
 
 
 def export(
-    store: StoreAt, folder: Annotated[Path, typer.Argument(help="Empty, or a new one.")]
+    store: StoreAt, folder: Annotated[Path, typer.Argument(help="An empty or new folder.")]
 ) -> None:
     """Write all reports as Parquet files, one for each question and round."""
     from deniable.service.exchange import export as write
@@ -73,10 +74,13 @@ def import_(
     store: StoreAt,
     folder: Annotated[Path, typer.Argument(help="What `deniable export` wrote.")],
     add: Annotated[
-        bool, typer.Option("--add", help="Also if the store holds others, none of them the same.")
+        bool,
+        typer.Option(
+            "--add", help="Add to a store that holds other reports, none of them the same."
+        ),
     ] = False,
 ) -> None:
-    """Count the reports of an export, once; a store with other reports is refused."""
+    """Count the reports of an export. A store with other reports is refused."""
     from deniable.collection.survey import read_survey
     from deniable.errors import InvalidArgument
     from deniable.service.exchange import MANIFEST, import_folder

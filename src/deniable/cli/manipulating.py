@@ -23,25 +23,35 @@ def manipulate(
     size: Size = 16,
     epsilon: Epsilon = 1.0,
     respondents: Annotated[
-        int, typer.Option("--respondents", "-n", min=1, help="Genuine ones.")
+        int, typer.Option("--respondents", "-n", min=1, help="Number of genuine respondents.")
     ] = 10_000,
     forged: Annotated[
-        int | None, typer.Option("--forged", "-m", min=1, help="Default: a twentieth as many.")
+        int | None,
+        typer.Option(
+            "--forged", "-m", min=1, help="Number of forged respondents (default: 5 % as many)."
+        ),
     ] = None,
     target: Annotated[
         list[int] | None,
-        typer.Option("--target", "-v", help="Answers to raise; repeat. Default: the last."),
+        typer.Option(
+            "--target", "-v", help="Answer to raise; may be repeated (default: the last)."
+        ),
     ] = None,
     distribution: Annotated[
-        str, typer.Option("--distribution", "-d", help="uniform, zipf, geometric, gaussian, spike.")
+        str,
+        typer.Option(
+            "--distribution",
+            "-d",
+            help="Of the answers: uniform, zipf, geometric, gaussian or spike.",
+        ),
     ] = "zipf",
     runs: Annotated[int, typer.Option(min=1, help="Collections to average over.")] = 20,
-    level: Annotated[float, typer.Option(help="Of false alarms, at most.")] = 0.01,
+    level: Annotated[float, typer.Option(help="Highest rate of false alarms.")] = 0.01,
     seed: Annotated[int | None, typer.Option(min=0, help="For a reproducible simulation.")] = None,
     layout: Layout = Format.table,
     chart: Chart = None,
 ) -> None:
-    """What forged respondents can do: every attack against every defence, beside the bound."""
+    """Show what forged respondents can do: every attack against every defence."""
     import numpy as np
     from rich.console import Console
     from rich.progress import track

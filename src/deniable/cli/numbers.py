@@ -27,7 +27,9 @@ from deniable.studio.formats import Format
 
 
 def estimate(
-    files: Annotated[list[Path], typer.Argument(help="Reports (Parquet) or tallies; combined.")],
+    files: Annotated[
+        list[Path], typer.Argument(help="Reports (Parquet) or tallies; all are combined.")
+    ],
     mechanism: Spec = None,
     method: MethodName = None,
     confidence: Confidence = 0.95,
@@ -91,7 +93,8 @@ def series(
     candidates: CandidatesFile = None,
     option: Options = None,
     values: Annotated[
-        str | None, typer.Option(help="Values to show, with commas between. Default: frequent.")
+        str | None,
+        typer.Option(help="Answers to show, separated by commas (default: the frequent ones)."),
     ] = None,
     layout: Layout = Format.table,
     chart: Chart = None,

@@ -13,7 +13,7 @@ Layout = Annotated[Format, typer.Option("--format", "-f", help="How to print the
 Epsilon = Annotated[float, typer.Option("--epsilon", "-e", help="Privacy budget of one report.")]
 Mechanisms = Annotated[
     list[str] | None,
-    typer.Option("--mechanism", "-m", help="Which one; may be repeated. Default: all."),
+    typer.Option("--mechanism", "-m", help="Name of a mechanism; may be repeated (default: all)."),
 ]
 Size = Annotated[int, typer.Option("--size", "-k", help="Number of possible answers.")]
 Chart = Annotated[
@@ -25,9 +25,9 @@ Spec = Annotated[
     typer.Option("--mechanism", "-m", help="Spec (JSON) of the reports, if not in the file."),
 ]
 MethodName = Annotated[
-    str | None, typer.Option("--method", help="See `deniable methods`. Default: bayes.")
+    str | None, typer.Option("--method", help="See `deniable methods` (default: bayes).")
 ]
-Confidence = Annotated[float, typer.Option(help="Level of the intervals.")]
+Confidence = Annotated[float, typer.Option(help="Confidence level of the intervals.")]
 Errors = Annotated[
     str | None,
     typer.Option(help="score, exact, bootstrap, posterior, information or regression."),
@@ -35,7 +35,7 @@ Errors = Annotated[
 Simultaneous = Annotated[
     bool, typer.Option("--simultaneous", help="Intervals that hold for all values together.")
 ]
-Population = Annotated[str, typer.Option(help="respondents, or everyone they are a sample of.")]
+Population = Annotated[str, typer.Option(help="The intervals are about: respondents, or everyone.")]
 CandidatesFile = Annotated[
     Path | None,
     typer.Option(help="Text file with one candidate per line, if answers were any text."),

@@ -18,26 +18,26 @@ SEVERAL = (
 
 def budget(
     mechanism: Annotated[
-        str, typer.Option("--mechanism", "-m", help="One whose devices remember.")
+        str, typer.Option("--mechanism", "-m", help="A mechanism whose devices remember.")
     ] = "losue",
     size: Size = 16,
     epsilon: Annotated[
-        float, typer.Option("--epsilon", "-e", help="Of all reports of one answer.")
+        float, typer.Option("--epsilon", "-e", help="Epsilon of all reports of one answer.")
     ] = 2.0,
     epsilon_1: Annotated[
         float | None,
-        typer.Option("--epsilon-1", "-1", help="Epsilon of one report. Default: half."),
+        typer.Option("--epsilon-1", "-1", help="Epsilon of one report (default: half)."),
     ] = None,
     changes: Annotated[
         list[int] | None, typer.Option("--changes", help="Changes of the answer; may be repeated.")
     ] = None,
     reports: Annotated[
-        int, typer.Option("--reports", "-t", min=2, help="Reports to look at.")
+        int, typer.Option("--reports", "-t", min=2, help="Number of reports to show.")
     ] = 30,
     layout: Layout = Format.table,
     chart: Chart = None,
 ) -> None:
-    """What repeated reports cost: exact epsilon after some reports and changes of the answer."""
+    """Show what repeated reports of one person cost: the exact epsilon after each report."""
     from deniable.studio.budgets import budget_chart, budget_table, lasting_of
     from deniable.studio.tables import show
 
@@ -54,16 +54,18 @@ def budget(
 
 def ledger(
     file: Annotated[Path, typer.Argument(help="A ledger, as Ledger.create makes it.")],
-    collection: Annotated[str | None, typer.Option(help="Only this one. Default: all.")] = None,
+    collection: Annotated[
+        str | None, typer.Option(help="Show only this collection (default: all).")
+    ] = None,
     witness: Annotated[
-        Path | None, typer.Option(help="Its witness. Default: beside it, FILE.witness.")
+        Path | None, typer.Option(help="Its witness (default: FILE.witness beside it).")
     ] = None,
     verify: Annotated[
         bool, typer.Option("--verify", help="Only say whether chain and witness are sound.")
     ] = False,
     layout: Layout = Format.table,
 ) -> None:
-    """Who may have spent what, without saying who; every entry is checked first."""
+    """Show and verify the privacy ledger."""
     from deniable.ledger import Ledger
     from deniable.studio.tables import show
 

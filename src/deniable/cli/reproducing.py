@@ -26,14 +26,14 @@ def reproduce(
         bool, typer.Option("--full/--quick", help="The paper's whole grid, or a part of it.")
     ] = False,
     out: Annotated[
-        Path | None, typer.Option(help="For cells, table, charts. Default: out/PAPER.")
+        Path | None, typer.Option(help="Folder for results (default: out/PAPER).")
     ] = None,
     data: Annotated[
         Path | None, typer.Option(help="Folder with the public data that the paper uses.")
     ] = None,
-    seed: Annotated[int, typer.Option(min=0, help="Of the simulation.")] = 0,
+    seed: Annotated[int, typer.Option(min=0, help="Seed of the simulation.")] = 0,
     processes: Annotated[
-        int | None, typer.Option(min=1, help="How many at once. Default: all cores.")
+        int | None, typer.Option(min=1, help="Number of processes (default: all cores).")
     ] = None,
     charts: Annotated[bool, typer.Option(help="Draw the figures.")] = True,
     layout: Layout = Format.table,
