@@ -13,7 +13,9 @@ for name in ("grr", "oue", "ss", "olh", "hr"):
     assert abs(estimate.frequencies[0] - 0.6) < 0.15, estimate
     assert mechanism.guarantee.epsilon <= 2.0
     print(estimate)
-static = Path(dn.__file__).parent / "service" / "static"
+package = Path(dn.__file__).parent
+assert (package / "py.typed").exists()
+static = package / "service" / "static"
 for name in ("client.js", "dashboard.html", "answer.html", "style.css"):
     assert (static / name).stat().st_size, name
 assert "Client" in (static / "client.js").read_text()

@@ -29,6 +29,11 @@ def test_type_checkers_see_the_same_names():
     assert names == set(deniable.__all__)
 
 
+def test_type_checkers_may_read_the_package():
+    """Without this file they ignore all type hints (PEP 561)."""
+    assert (SOURCE / "py.typed").exists()
+
+
 def test_mechanisms_are_a_room_and_a_list():
     assert deniable.mechanisms()["oue"] is deniable.OUE
     from deniable.mechanisms import OUE

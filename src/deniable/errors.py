@@ -71,9 +71,9 @@ class MissingExtra(ImportError):
     """A feature was used whose optional dependency is not installed."""
 
     def __init__(self, package: str, extra: str) -> None:
-        super().__init__(
-            f"this needs the package {package!r}: pip install 'deniable[{extra}]'", name=package
-        )
+        name = package.partition(".")[0]
+        words = f"{name!r} is not installed. Install it with: pip install 'deniable[{extra}]'"
+        super().__init__(words, name=name)
 
 
 def shorten(value: Any) -> str:

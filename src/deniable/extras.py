@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+from importlib.util import find_spec
 from typing import Any
 
 from deniable.errors import MissingExtra
@@ -34,6 +35,7 @@ def psycopg() -> Any:
 
 
 def service() -> None:
-    """Everything that a collector needs."""
-    for module in ("starlette", "uvicorn", "msgspec", "pyarrow"):
-        _load(module, "serve")
+    """Refuse to go on without everything that a collector needs; nothing is loaded yet."""
+    for module in ("starlette", "uvicorn", "httptools", "msgspec", "pyarrow"):
+        if find_spec(module) is None:
+            raise MissingExtra(module, "serve")

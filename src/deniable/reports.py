@@ -132,9 +132,10 @@ class Reports:
 
     def to_parquet(self, path: str | Path | BinaryIO) -> None:
         """Write the Arrow table to a Parquet file (a path or an open binary file)."""
+        table = self.to_arrow()
         import pyarrow.parquet as pq
 
-        pq.write_table(self.to_arrow(), path, compression="none")
+        pq.write_table(table, path, compression="none")
 
     @classmethod
     def from_parquet(

@@ -187,12 +187,9 @@ def serve(
     the one in DENIABLE_PARTNER_KEY to send batches; without it no batch is accepted.
     """
     from deniable.collection.survey import read_survey
-    from deniable.extras import service
+    from deniable.service.app import Settings, create_app
     from deniable.service.limits import Limits
     from deniable.service.run import bind, check_host
-
-    service()
-    from deniable.service.app import Settings, create_app
     from deniable.service.run import serve as run
     from deniable.service.store import open_store
 

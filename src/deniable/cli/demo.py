@@ -34,11 +34,8 @@ def demo(
     """Run a complete collection on this machine with simulated respondents."""
     from rich.console import Console
 
-    from deniable.extras import service
-    from deniable.studio.tables import show
-
-    service()
     from deniable.studio import demo as studio
+    from deniable.studio.tables import show
 
     console = Console(stderr=layout is not Format.table)
     with (

@@ -16,6 +16,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
+from deniable.errors import MissingExtra
 from deniable.service.problems import Problem
 
 #: Only `vegaEmbed` is needed, and it brings an interpreter: expressions are not compiled by `eval`.
@@ -59,7 +60,7 @@ async def _make() -> Script | Problem:
     )
     packed, _ = await maker.communicate()
     if maker.returncode:
-        return Problem("unavailable", "Charts need vl-convert: pip install 'deniable[serve]'.")
+        return Problem("unavailable", f"{MissingExtra('vl_convert', 'plot')}.")
     return Script(packed, gzip.decompress(packed), f'"{hashlib.sha256(packed).hexdigest()[:32]}"')
 
 
