@@ -486,11 +486,18 @@ def test_other_ways_of_losing_are_unknown(path):
         open_memo(path, "forgive")
 
 
-def test_a_memo_behind_a_link_is_the_memo(path):
-    (path.parent / "real").mkdir()
-    path.symlink_to(path.parent / "real" / "memo")
-    before = enrol(path).report(1)
-    assert open_memo(path.parent / "real" / "memo").report(1) == before
+def test_a_memo_is_not_reached_through_a_link(path):
+    """Nobody who can plant a link chooses the file; a folder may be a link, as on macOS."""
+    real = path.parent / "real"
+    real.mkdir()
+    path.symlink_to(real / "memo")
+    with pytest.raises(InvalidArgument, match="not a symbolic link"):
+        enrol(path)
+    assert list(real.iterdir()) == []
+    folder = path.parent / "linked"
+    folder.symlink_to(real)
+    before = enrol(folder / "memo").report(1)
+    assert open_memo(real / "memo").report(1) == before
 
 
 def test_a_memo_that_is_held_too_long_is_a_clear_error(path, monkeypatch):

@@ -15,6 +15,7 @@ from contextlib import closing, contextmanager
 from pathlib import Path
 
 from deniable.errors import CorruptData, InvalidArgument, StoreUnavailable
+from deniable.storage.files import real_file
 
 #: Seconds to wait for another process.
 PATIENCE = 30.0
@@ -31,10 +32,7 @@ class Database:
     """An SQLite file. Missing is FileNotFoundError, damaged is CorruptData."""
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
-        try:  # SQLite, too, puts the journal beside the real file
-            self.path = Path(path).resolve()
-        except (OSError, RuntimeError, TypeError, ValueError) as error:
-            raise InvalidArgument("path", path, f"the name of a file ({error})") from error
+        self.path = real_file("path", path)  # SQLite, too, puts the journal beside the real file
 
     @contextmanager
     def connection(self) -> Iterator[sqlite3.Connection]:
