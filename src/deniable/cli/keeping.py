@@ -12,14 +12,16 @@ from deniable.cli.collecting import StoreAt
 
 
 def verify_store(store: StoreAt) -> None:
-    """Recount all reports and compare them with the tallies; exit code 1 if they differ."""
+    """Check a store: its database, every row, and a recount of all reports.
+
+    Exit code 1 if anything is wrong.
+    """
     from deniable.service.store import open_store
 
     opened = open_store(store)
     found = opened.verify()
-    for one in found:
-        place = f"{one.question}, round {one.round}"
-        typer.echo(f"{place}: the tally has {one.kept:,} reports, a recount {one.recounted:,}")
+    for sentence in found:
+        typer.echo(sentence)
     if found:
         raise typer.Exit(1)
     purged = opened.purged()

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from deniable.collection.manifest import Collection
+from deniable.errors import CorruptData
 from deniable.randomness import draw_key
 
 _HEAD = struct.Struct("<HH")
@@ -49,13 +50,24 @@ class Packing:
         for body in bodies:
             groups[body[: _HEAD.size]].append(body)
         for head, members in groups.items():
-            round_, place = _HEAD.unpack(head)
-            names = self._names if place == _ALL else [self._names[place]]
+            round_, names = self._head(head)
             fields = [(name, self._mechanisms[name].dtype) for name in names]
             # No question is called HEAD: their names have small letters only.
-            table = np.frombuffer(b"".join(members), dtype=[("HEAD", "<u4"), *fields])
+            dtype = np.dtype([("HEAD", "<u4"), *fields])
+            if set(map(len, members)) != {dtype.itemsize}:
+                raise CorruptData("a submission that was kept has another length")
+            table = np.frombuffer(b"".join(members), dtype=dtype)
             for name in names:
                 yield name, round_, np.ascontiguousarray(table[name])
+
+    def _head(self, head: bytes) -> tuple[int, list[str]]:
+        """The round of submissions, and the questions that they answer."""
+        round_, place = _HEAD.unpack(head) if len(head) == _HEAD.size else (0, 0)
+        if not 1 <= round_ <= self._collection.rounds:
+            raise CorruptData("a submission that was kept has a round that there is not")
+        if (place >= len(self._names)) if self._sampled else (place != _ALL):
+            raise CorruptData("a submission that was kept answers a question that there is not")
+        return round_, [self._names[place]] if self._sampled else self._names
 
     def count(self, bodies: Iterable[bytes]) -> Counts:
         """The counts of many submissions."""

@@ -2,9 +2,17 @@
 
 from __future__ import annotations
 
+import re
+
 from deniable.collection.manifest import Collection
+from deniable.errors import InvalidArgument
 from deniable.service.store.base import Outcome as Outcome
 from deniable.service.store.base import Store as Store
+
+#: What is meant as an address, and may hold a password: no file is made of it, and it is not shown.
+_ADDRESS = re.compile(
+    r"^\s*postgres\w*:|://|:[^/\\]*@|\b(password|host|dbname|user)\s*=", re.IGNORECASE
+)
 
 
 def open_store(address: str, collection: Collection | None = None) -> Store:
@@ -16,6 +24,8 @@ def open_store(address: str, collection: Collection | None = None) -> Store:
         from deniable.service.store.postgres import PostgresStore
 
         return PostgresStore.open(address, collection)
+    if _ADDRESS.search(address):
+        raise InvalidArgument("store", "...", "a file, or postgresql://user@host/database")
     from deniable.service.store.sqlite import SQLiteStore
 
     return SQLiteStore.open(address, collection)

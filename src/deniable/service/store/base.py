@@ -12,7 +12,6 @@ import hmac
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import dataclass
 from datetime import UTC, date, datetime
 from enum import Enum
 from typing import Any
@@ -23,11 +22,11 @@ from numpy.typing import NDArray
 from deniable.collection.batches import read_batch
 from deniable.collection.manifest import Collection
 from deniable.errors import CorruptData, InvalidArgument, MismatchError
-from deniable.service.packing import Counts, Packing, add_counts
+from deniable.service.packing import Counts, Packing
 from deniable.tally import Tally
 
-#: The version of the tables.
-SCHEMA = 1
+#: The version of the tables; 1 had no seals.
+SCHEMA = 2
 #: Submissions that are recounted or exported at once.
 CHUNK = 50_000
 EPOCH = date(1970, 1, 1)
@@ -39,16 +38,6 @@ class Outcome(Enum):
     counted = "counted"
     known = "counted before"
     conflict = "another submission has this id"
-
-
-@dataclass(frozen=True)
-class Difference:
-    """A tally that is not what its reports add up to."""
-
-    question: str
-    round: int
-    kept: int
-    recounted: int
 
 
 class Store(ABC):
@@ -74,6 +63,10 @@ class Store(ABC):
         """Keep and count one batch whose counts are known."""
 
     @abstractmethod
+    def add_batches(self, batches: Iterable[tuple[bytes, bytes, Counts]]) -> list[Outcome]:
+        """Keep and count triples of (id, body, counts), all of them or none, however many."""
+
+    @abstractmethod
     def still(self) -> AbstractContextManager[Store]:
         """The store as it is now, for reading, whatever others write in the meantime."""
 
@@ -88,6 +81,10 @@ class Store(ABC):
     @abstractmethod
     def purged(self) -> Counts:
         """The counts of the submissions whose reports were purged."""
+
+    @abstractmethod
+    def verify(self) -> list[str]:
+        """What is wrong with the store, a sentence each: nothing, if all is well."""
 
     @abstractmethod
     def singles(self) -> Iterator[list[bytes]]:
@@ -150,24 +147,6 @@ class Store(ABC):
         """The counts of a batch that was kept."""
         return self.packing.count_columns(self._batch_columns(body))
 
-    def recount(self) -> Counts:
-        """The counts of all reports, from the reports themselves and what was purged."""
-        found = self.purged()
-        add_counts(found, self.packing.count_columns(self.columns()))
-        return found
-
-    def verify(self) -> list[Difference]:
-        """The tallies that differ from a recount: none, if all is well."""
-        with self.still() as still:
-            kept, again = still.counts(), still.recount()
-        found = []
-        for name, round_ in sorted({*kept, *again}):
-            a, n = kept.get((name, round_), (None, 0))
-            b, m = again.get((name, round_), (None, 0))
-            if n != m or not np.array_equal(a, b):  # type: ignore[arg-type]
-                found.append(Difference(name, round_, n, m))
-        return found
-
 
 def today() -> int:
     """Days since 1970: all that is kept of the time of arrival."""
@@ -199,9 +178,11 @@ def check_store(found: Iterable[Any] | None, collection: Collection | None) -> C
     if found is None:
         raise CorruptData("this is not a store of submissions, or its first line is missing")
     schema, manifest = found
+    if type(schema) is not int or type(manifest) is not bytes:
+        raise CorruptData("the store is damaged: what it says about its collection is no manifest")
     if schema != SCHEMA:
         raise MismatchError(f"the store has version {schema} of the tables; only {SCHEMA} is known")
-    kept = Collection.from_manifest(bytes(manifest))
+    kept = Collection.from_manifest(manifest)
     if collection is not None and kept.digest != collection.digest:
         raise MismatchError(
             f"the store holds collection {kept.digest[:12]} ({kept.title!r}), "
@@ -211,6 +192,8 @@ def check_store(found: Iterable[Any] | None, collection: Collection | None) -> C
 
 
 def from_bytes(counts: bytes) -> NDArray[np.int64]:
+    if type(counts) is not bytes or len(counts) % 8:
+        raise CorruptData("the store is damaged: a tally is no row of counts")
     return np.frombuffer(counts, dtype="<i8").astype(np.int64)
 
 

@@ -1,8 +1,8 @@
 """The store in a PostgreSQL database, one collection a database.
 
 One writer at a time holds a lock of the database, so that several collectors may share it. The
-server must sync its commits (``fsync = on``). Unlike SQLite's, its tables keep rows roughly in the
-order of their arrival.
+server must sync its commits; it is asked before each. Unlike SQLite's, its tables keep rows roughly
+in the order of their arrival. A server that hangs is given up after a while: see `links`.
 """
 
 from __future__ import annotations
@@ -14,8 +14,9 @@ from typing import TYPE_CHECKING, Any
 from deniable.collection.manifest import Collection
 from deniable.errors import InvalidArgument, StoreUnavailable
 from deniable.extras import psycopg
-from deniable.service.store.base import check_store, today
-from deniable.service.store.sql import SQLStore
+from deniable.service.store.base import check_store
+from deniable.service.store.links import Address, connect
+from deniable.service.store.sql import TABLES, SQLStore
 
 if TYPE_CHECKING:
     from psycopg import Connection
@@ -23,14 +24,17 @@ if TYPE_CHECKING:
 _TYPES = {"bytes": "BYTEA", "whole": "BIGINT", "end": ""}
 #: The number of our lock among the advisory locks of a database.
 _LOCK = 0x64656E69
-#: A commit returns when it is on the disk of the server.
-_SETTINGS = "-c search_path=deniable -c synchronous_commit=on"
+#: What a server must say for a commit to be on its disk, also after a power cut.
+DURABLE = ("fsync", "full_page_writes", "synchronous_commit")
+_ASKED = ", ".join(f"current_setting('{name}')" for name in DURABLE)
+#: Tables are read as they lie, not by an index that may be damaged.
+_NO_INDEX = ("enable_indexscan", "enable_indexonlyscan", "enable_bitmapscan")
 
 
 class PostgresStore(SQLStore):
     """A store in a database; a connection that breaks is opened again."""
 
-    def __init__(self, address: str, collection: Collection) -> None:
+    def __init__(self, address: Address, collection: Collection) -> None:
         super().__init__(collection)
         self._address = address
         self._writing: Connection | None = None
@@ -38,25 +42,26 @@ class PostgresStore(SQLStore):
     @classmethod
     def open(cls, address: str, collection: Collection | None = None) -> PostgresStore:
         """The store in a database; its tables are made if a collection is given."""
-        with _clear(address), _connect(address) as connection:
-            if _first(connection, "SHOW fsync") != "on":
-                raise StoreUnavailable(f"{_shown(address)} does not sync what it commits")
-            connection.execute("SELECT pg_advisory_xact_lock(%s)", [_LOCK])
+        parsed = Address.parse(address)
+        with _clear(parsed), connect(parsed) as connection:
+            _require_durable(parsed, connection.execute(f"SELECT {_ASKED}").fetchone())
+            if collection is not None:  # first, or what is asked next is answered from a cache
+                connection.execute("SELECT pg_advisory_xact_lock(%s)", [_LOCK])
             there = _first(connection, "SELECT to_regclass('deniable.collection') IS NOT NULL")
             if not there and collection is None:
-                raise InvalidArgument("store", _shown(address), "a database with a collection")
+                raise InvalidArgument("store", parsed.shown, "a database with a collection")
             if not there and collection is not None:
                 connection.execute("CREATE SCHEMA deniable")
                 cls._create(connection, collection, **_TYPES)
             row = connection.execute("SELECT version, manifest FROM collection").fetchone()
-        return cls(address, check_store(row, collection))
+        return cls(parsed, check_store(row, collection))
 
     def backup(self, target: str) -> None:
-        raise InvalidArgument("store", _shown(self._address), "a file; PostgreSQL has pg_dump")
+        raise InvalidArgument("store", self.place, "a file; PostgreSQL has pg_dump")
 
     @property
     def place(self) -> str:
-        return _shown(self._address)
+        return self._address.shown
 
     def close(self) -> None:
         if self._writing is not None:
@@ -73,17 +78,27 @@ class PostgresStore(SQLStore):
         return cursor.execute(statement.replace("?", "%s"), values)
 
     @contextmanager
-    def _transaction(self) -> Iterator[Connection]:
+    def _transaction(self, *, patient: bool = False) -> Iterator[Connection]:
         with _clear(self._address):
+            if patient:
+                with connect(self._address, patient=True) as connection, connection.transaction():
+                    self._lock(connection)
+                    yield connection
+                return
             if self._writing is None or self._writing.closed:
-                self._writing = _connect(self._address)
+                self._writing = connect(self._address)
             with self._writing.transaction():
-                self._writing.execute("SELECT pg_advisory_xact_lock(%s)", [_LOCK])
+                self._lock(self._writing)
                 yield self._writing
 
+    def _lock(self, connection: Connection) -> None:
+        """Wait for other writers, and ask in the same breath whether the server still syncs."""
+        statement = f"SELECT {_ASKED} FROM pg_advisory_xact_lock(%s)"
+        _require_durable(self._address, connection.execute(statement, [_LOCK]).fetchone())
+
     @contextmanager
-    def _snapshot(self) -> Iterator[Connection]:
-        with _clear(self._address), _connect(self._address) as connection:
+    def _snapshot(self, *, patient: bool = False) -> Iterator[Connection]:
+        with _clear(self._address), connect(self._address, patient=patient) as connection:
             connection.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ READ ONLY")
             yield connection
 
@@ -91,35 +106,54 @@ class PostgresStore(SQLStore):
         rows = connection.execute("SELECT id, body FROM submissions WHERE id = ANY(%s)", [ids])
         return dict(rows.fetchall())
 
-    def _insert(self, connection: Connection, fresh: dict[bytes, bytes]) -> None:
+    def _insert(self, connection: Connection, fresh: list[tuple[bytes, int, bytes]]) -> None:
         statement = "INSERT INTO submissions SELECT unnest(%s::bytea[]), %s, unnest(%s::bytea[])"
-        connection.execute(statement, [list(fresh), today(), list(fresh.values())])
+        names, days, bodies = zip(*fresh, strict=True)
+        connection.execute(statement, [list(names), days[0], list(bodies)])
 
     def _shrink(self) -> None:
         """Write the tables anew. Copies in the server's log are overwritten in its own time."""
-        with _clear(self._address), _connect(self._address) as connection:
+        with _clear(self._address), connect(self._address, patient=True) as connection:
             connection.autocommit = True
             connection.execute("VACUUM (FULL) submissions, batches")
 
+    def _structure(self, connection: Connection) -> Iterator[str]:
+        """The tables and their keys; PostgreSQL has no check of all that a user may ask for."""
+        for name in _NO_INDEX:
+            connection.execute(f"SET LOCAL {name} = off".encode())
+        names = [table.partition(" ")[0] for table in TABLES]
+        keys = "SELECT conrelid::regclass::text FROM pg_constraint WHERE contype = 'p' AND "
+        keys += "connamespace = 'deniable'::regnamespace"
+        keyed = {name for (name,) in connection.execute(keys.encode()).fetchall()}
+        for name in names:
+            found = _first(connection, f"SELECT to_regclass('deniable.{name}') IS NOT NULL")
+            if not found:
+                yield f"the tables: {name} is missing"
+            elif name not in {*keyed, "collection"}:
+                yield f"the tables: {name} has no primary key"
+            elif name in ("submissions", "batches"):
+                twice = f"SELECT id FROM {name} GROUP BY id HAVING count(*) > 1"
+                if number := _first(connection, f"SELECT count(*) FROM ({twice}) AS twice"):
+                    yield f"{name}: {number:,} ids are there more than once"
 
-def _connect(address: str) -> Connection:
-    return psycopg().connect(address, options=_SETTINGS, connect_timeout=10)  # type: ignore[no-any-return]
+
+def _require_durable(address: Address, found: Any) -> None:
+    for name, value in zip(DURABLE, found, strict=True):
+        if value != "on":
+            detail = f"{name} is {value}, not on"
+            raise StoreUnavailable(f"{address.shown} does not sync what it commits: {detail}")
 
 
-def _first(connection: Connection, statement: Any) -> Any:
-    row = connection.execute(statement).fetchone()
+def _first(connection: Connection, statement: str) -> Any:
+    row = connection.execute(statement.encode()).fetchone()
     return None if row is None else row[0]
 
 
-def _shown(address: str) -> str:
-    """The address without a password, which may stand before the @ or after the ?."""
-    return address.partition("?")[0].rpartition("@")[2]
-
-
 @contextmanager
-def _clear(address: str) -> Iterator[None]:
-    """PostgreSQL's errors in the words of the house."""
+def _clear(address: Address) -> Iterator[None]:
+    """PostgreSQL's errors in the words of the house, without a password in what caused them."""
     try:
         yield
     except psycopg().Error as error:
-        raise StoreUnavailable(f"{_shown(address)} cannot be used now: {error}") from error
+        told = address.without_password(str(error))
+        raise StoreUnavailable(f"{address.shown} cannot be used now: {told}") from None

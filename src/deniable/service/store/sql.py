@@ -30,6 +30,7 @@ from deniable.service.store.base import (
     to_bytes,
     today,
 )
+from deniable.service.store.seals import Seal, seal_kept, seal_manifest, seal_tokens
 
 #: Of SQLite and PostgreSQL alike, but for the names of two types.
 TABLES = (
@@ -41,6 +42,7 @@ TABLES = (
     "purged (question TEXT, round INTEGER, n {whole} NOT NULL, counts {bytes} NOT NULL, "
     "PRIMARY KEY (question, round)){end}",
     "tokens (name TEXT PRIMARY KEY, hash {bytes} NOT NULL){end}",
+    "seals (name TEXT PRIMARY KEY, n {whole} NOT NULL, sum {bytes} NOT NULL){end}",
 )
 #: Rows in one statement.
 ROWS = 250
@@ -55,11 +57,14 @@ class SQLStore(Store):
     _seen: Any = None
 
     @abstractmethod
-    def _transaction(self) -> AbstractContextManager[Any]:
-        """A connection for one writer at a time; all that is done with it, or nothing."""
+    def _transaction(self, *, patient: bool = False) -> AbstractContextManager[Any]:
+        """A connection for one writer at a time; all that is done with it, or nothing.
+
+        A ``patient`` one may take as long as it needs: no respondent waits for it.
+        """
 
     @abstractmethod
-    def _snapshot(self) -> AbstractContextManager[Any]:
+    def _snapshot(self, *, patient: bool = False) -> AbstractContextManager[Any]:
         """A connection of its own that sees one state of the store."""
 
     @abstractmethod
@@ -67,8 +72,12 @@ class SQLStore(Store):
         """The bodies of those ids that are there."""
 
     @abstractmethod
-    def _insert(self, connection: Any, fresh: dict[bytes, bytes]) -> None:
-        """Keep new submissions."""
+    def _insert(self, connection: Any, fresh: list[tuple[bytes, int, bytes]]) -> None:
+        """Keep new submissions: (id, day, body)."""
+
+    @abstractmethod
+    def _structure(self, connection: Any) -> Iterator[str]:
+        """What the database finds wrong with its tables, without a look at what rows say."""
 
     @staticmethod
     def _run(connection: Any, statement: str, values: Sequence[Any] = ()) -> Any:
@@ -80,34 +89,46 @@ class SQLStore(Store):
         return cls._run(connection, statement, values)
 
     def add(self, entries: Sequence[tuple[bytes, bytes]]) -> list[Outcome]:
+        day = today()
         with self._transaction() as connection:
             results, fresh = [Outcome.counted] * len(entries), dict(entries)
-            if len(fresh) < len(entries) or not self._insert_if_new(connection, fresh):
+            rows = [(name, day, body) for name, body in fresh.items()]
+            if len(fresh) < len(entries) or not self._insert_if_new(connection, rows):
                 known = self._known(connection, list(fresh))
                 results, fresh = outcomes(entries, known)
-                if fresh:
-                    self._insert(connection, fresh)
-            if fresh:
+                rows = [(name, day, body) for name, body in fresh.items()]
+                if rows:
+                    self._insert(connection, rows)
+            if rows:
                 self._count(connection, "tallies", self.packing.count(fresh.values()))
+                self._seal(connection, "submissions", seal_kept(rows))
         return results
 
-    def _insert_if_new(self, connection: Any, entries: dict[bytes, bytes]) -> bool:
+    def _insert_if_new(self, connection: Any, rows: list[tuple[bytes, int, bytes]]) -> bool:
         """Keep submissions if all of them are new, as nearly always, and say so; or none."""
         return False
 
     def add_batch(self, name: bytes, body: bytes, counts: Counts) -> Outcome:
         with self._transaction() as connection:
-            found = self._run(connection, "SELECT body FROM batches WHERE id = ?", [name])
-            if (row := found.fetchone()) is not None:
-                return Outcome.known if row[0] in (None, body) else Outcome.conflict
-            values = (name, today(), body)
-            self._run(connection, "INSERT INTO batches VALUES (?, ?, ?)", values)
-            self._count(connection, "tallies", counts)
+            return self._add_batch(connection, name, body, counts)
+
+    def add_batches(self, batches: Iterable[tuple[bytes, bytes, Counts]]) -> list[Outcome]:
+        with self._transaction(patient=True) as connection:
+            return [self._add_batch(connection, *batch) for batch in batches]
+
+    def _add_batch(self, connection: Any, name: bytes, body: bytes, counts: Counts) -> Outcome:
+        found = self._run(connection, "SELECT body FROM batches WHERE id = ?", [name])
+        if (row := found.fetchone()) is not None:
+            return Outcome.known if row[0] in (None, body) else Outcome.conflict
+        values = (name, today(), body)
+        self._run(connection, "INSERT INTO batches VALUES (?, ?, ?)", values)
+        self._count(connection, "tallies", counts)
+        self._seal(connection, "batches", seal_kept([values]))
         return Outcome.counted
 
     @contextmanager
     def still(self) -> Iterator[SQLStore]:
-        with self._snapshot() as connection:
+        with self._snapshot(patient=True) as connection:
             found = copy.copy(self)
             found._seen = connection
             yield found
@@ -130,7 +151,8 @@ class SQLStore(Store):
     def singles(self) -> Iterator[list[bytes]]:
         with self._reading() as connection:
             statement = "SELECT body FROM submissions WHERE body IS NOT NULL"
-            yield from _bodies(self._stream(connection, statement))
+            for rows in _chunks(self._stream(connection, statement)):
+                yield [row[0] for row in rows]
 
     def batches(self) -> Iterator[bytes]:
         with self._reading() as connection:
@@ -142,22 +164,45 @@ class SQLStore(Store):
 
     def purge(self, before: date | str) -> int:
         day = (require_date(before) - EPOCH).days
-        gone: Counts = {}
         number = 0
-        with self._transaction() as connection:
-            singles = self._stream(connection, f"SELECT body FROM submissions WHERE {OLD}", [day])
-            for bodies in _bodies(singles):
-                add_counts(gone, self.packing.count(bodies))
-                number += len(bodies)
-            ids = self._run(connection, f"SELECT id FROM batches WHERE {OLD}", [day]).fetchall()
-            for name in ids:
-                row = self._run(connection, "SELECT body FROM batches WHERE id = ?", name)
-                add_counts(gone, self.count_batch(row.fetchone()[0]))
-            self._count(connection, "purged", gone)
-            for table in ("submissions", "batches"):
+        with self._transaction(patient=True) as connection:
+            for table, count in (
+                ("submissions", self.packing.count),
+                ("batches", lambda bodies: self.count_batch(*bodies)),
+            ):
+                gone: Counts = {}
+                old = blank = Seal()
+                for rows in self._kept(connection, table, OLD, [day]):
+                    add_counts(gone, count([body for _, _, body in rows]))
+                    old = old.plus(seal_kept(rows))
+                    blank = blank.plus(seal_kept((name, came, None) for name, came, _ in rows))
+                self._count(connection, "purged", gone)
+                self._seal(connection, table, blank.minus(old))
                 self._run(connection, f"UPDATE {table} SET body = NULL WHERE {OLD}", [day])
+                number += old.n
         self._shrink()
-        return number + len(ids)
+        return number
+
+    def verify(self) -> list[str]:
+        from deniable.service.store.damage import find_damage
+
+        with self.still() as still:
+            return list(find_damage(still))
+
+    def _kept(
+        self, connection: Any, table: str, where: str = "TRUE", values: Sequence[Any] = ()
+    ) -> Iterator[list[tuple[Any, Any, Any]]]:
+        """The rows (id, day, body) of a table, some at a time; batches alone, for their length."""
+        if table == "submissions":
+            found = self._stream(
+                connection, f"SELECT id, day, body FROM {table} WHERE {where}", values
+            )
+            yield from _chunks(found)
+            return
+        ids = self._run(connection, f"SELECT id FROM {table} WHERE {where}", values).fetchall()
+        for name in ids:
+            row = self._run(connection, f"SELECT id, day, body FROM {table} WHERE id = ?", name)
+            yield row.fetchall()
 
     def _shrink(self) -> None:
         """Give back, and overwrite, the room of what was purged."""
@@ -167,6 +212,7 @@ class SQLStore(Store):
             if self._run(connection, "SELECT 1 FROM tokens WHERE name = ?", [name]).fetchone():
                 raise InvalidArgument("name", name, "new: there is a token of this name")
             self._run(connection, "INSERT INTO tokens VALUES (?, ?)", (name, hashed))
+            self._seal(connection, "tokens", seal_tokens([(name, hashed)]))
 
     def tokens(self) -> dict[str, bytes]:
         with self._reading() as connection:
@@ -174,8 +220,11 @@ class SQLStore(Store):
 
     def remove_token(self, name: str) -> bool:
         with self._transaction() as connection:
-            done = self._run(connection, "DELETE FROM tokens WHERE name = ?", [name])
-            return bool(done.rowcount > 0)
+            found = self._run(connection, "SELECT name, hash FROM tokens WHERE name = ?", [name])
+            rows = found.fetchall()
+            self._run(connection, "DELETE FROM tokens WHERE name = ?", [name])
+            self._seal(connection, "tokens", Seal().minus(seal_tokens(rows)))
+            return bool(rows)
 
     def _read(self, table: str) -> Counts:
         with self._reading() as connection:
@@ -196,18 +245,29 @@ class SQLStore(Store):
             self._run(connection, statement, flat(after))
 
     @classmethod
+    def _seal(cls, connection: Any, table: str, more: Seal) -> None:
+        """Add to the seal of a table; the caller holds a transaction, and changed the rows."""
+        found = cls._run(connection, "SELECT n, sum FROM seals WHERE name = ?", [table])
+        n, total = found.fetchone() or (0, b"")
+        after = Seal(n, int.from_bytes(total, "big")).plus(more)
+        statement = "INSERT INTO seals VALUES (?, ?, ?)"
+        statement += " ON CONFLICT (name) DO UPDATE SET n = excluded.n, sum = excluded.sum"
+        cls._run(connection, statement, (table, after.n, after.bytes))
+
+    @classmethod
     def _create(cls, connection: Any, collection: Collection, **types: str) -> None:
         """Make the tables; the caller holds a transaction."""
         for table in TABLES:
             cls._run(connection, f"CREATE TABLE {table.format(**types)}")
         row = (SCHEMA, collection.manifest)
         cls._run(connection, "INSERT INTO collection VALUES (?, ?)", row)
+        cls._seal(connection, "collection", seal_manifest(*row))
 
 
-def _bodies(found: Any) -> Iterator[list[bytes]]:
+def _chunks(found: Any) -> Iterator[list[Any]]:
     with closing(found):
         while rows := found.fetchmany(CHUNK):
-            yield [row[0] for row in rows]
+            yield rows
 
 
 def _added(

@@ -15,81 +15,128 @@ from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 
 from deniable.collection.manifest import Collection
-from deniable.errors import CorruptData, InvalidArgument, StoreUnavailable
-from deniable.service.store.base import check_store, today
-from deniable.service.store.sql import ROWS, SQLStore, flat, marks, pieces
+from deniable.errors import CorruptData, InvalidArgument, StoreUnavailable, shorten
+from deniable.service.store.base import check_store
+from deniable.service.store.copies import new_copy
+from deniable.service.store.sql import ROWS, TABLES, SQLStore, flat, marks, pieces
 from deniable.storage.database import DAMAGE, PATIENCE
+from deniable.storage.files import Identity, create, identity, real_file
 
 #: Statements that are not prepared anew: there is one for every number of rows.
 STATEMENTS = 4 * ROWS
 _TYPES = {"bytes": "BLOB", "whole": "INTEGER", "end": " WITHOUT ROWID"}
+#: The files of the log, which SQLite keeps as long as a connection is open.
+LOGS = ("-wal", "-shm")
+#: What SQLite says where it may not make them.
+_NO_LOG = {sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_READONLY}
 
 
 class SQLiteStore(SQLStore):
-    """A store in a file."""
+    """A store in a file. It writes only as long as the file has its name."""
 
-    def __init__(self, path: Path, collection: Collection) -> None:
+    def __init__(self, path: Path, collection: Collection, file: Identity | None) -> None:
         super().__init__(collection)
         self.path = path
-        with _clear(path):
-            self._writing = _connect(path)
+        self._writing: sqlite3.Connection | None = None
+        #: The files that are open, and which they were.
+        self._opened = {str(path): file}
+        self._lost = False
 
     @classmethod
     def open(cls, path: str, collection: Collection | None = None) -> SQLiteStore:
         """The store in a file, which is made if there is none and a collection is given."""
-        file = Path(path).resolve()
-        if not file.exists() and collection is None:
+        file = real_file("store", path)
+        if collection is not None:
+            with suppress(OSError):  # it is there already, or SQLite will say why it cannot be
+                os.close(create(file))
+        elif not file.exists():
             raise InvalidArgument("store", path, "a file that exists")
-        with _clear(file), closing(_plain(file, fresh=True)) as connection:
+        with _clear(file), closing(_readable(file)) as connection:
             if collection is not None:
                 connection.execute("BEGIN IMMEDIATE")
                 if not connection.execute("SELECT 1 FROM sqlite_master").fetchone():
                     cls._create(connection, collection, **_TYPES)
                 connection.execute("COMMIT")
             row = connection.execute("SELECT version, manifest FROM collection").fetchone()
-        return cls(file, check_store(row, collection))
+            opened = identity(file)
+        return cls(file, check_store(row, collection), opened)
 
     def backup(self, target: str) -> None:
-        file = Path(target)
+        file = real_file("target", target)
         if file.exists():
             raise InvalidArgument("target", target, "a file that does not exist yet")
-        try:
-            with (
-                self._snapshot() as source,
-                _clear(file),
-                closing(_plain(file, fresh=True)) as copy,
-            ):
-                source.backup(copy)
-                copy.execute("PRAGMA journal_mode = DELETE")
-                copy.execute("VACUUM")  # pages in the order of the ids, not of arrival
-        except BaseException:  # half a copy is none
-            file.unlink(missing_ok=True)
-            raise
+        with _clear(file), new_copy(file) as copy, self._snapshot() as source:
+            source.backup(copy)
+            copy.execute("PRAGMA journal_mode = DELETE")
+            copy.execute("VACUUM")  # pages in the order of the ids, not of arrival
 
     @property
     def place(self) -> str:
         return str(self.path)
 
     def close(self) -> None:
-        self._writing.close()
+        if self._writing is not None:
+            self._writing.close()
+        self._writing = None
 
-    @contextmanager
-    def _transaction(self) -> Iterator[sqlite3.Connection]:
-        with _clear(self.path):
-            self._writing.execute("BEGIN IMMEDIATE")
+    def _connected(self) -> sqlite3.Connection:
+        """The connection of the writer, opened when it is first needed: readers change nothing."""
+        if self._writing is None:
+            connection = _connect(self.path)
             try:
-                yield self._writing
-                self._writing.execute("COMMIT")
-            finally:
-                if self._writing.in_transaction:
-                    self._writing.execute("ROLLBACK")
+                connection.execute("SELECT 1 FROM collection").fetchone()  # opens the log
+                log = {f"{self.path}{end}": identity(f"{self.path}{end}") for end in LOGS}
+                self._require_same()
+            except BaseException:
+                connection.close()
+                raise
+            self._writing, self._opened = connection, {**self._opened, **log}
+        return self._writing
+
+    def _require_same(self) -> None:
+        """Refuse to go on in a file that lost its name: whatever is kept there is gone.
+
+        There is no way back but a new start: others may have used the name in the meantime.
+        """
+        if not self._lost and all(identity(path) == was for path, was in self._opened.items()):
+            return
+        self._lost = True
+        detail = "its file or its log was deleted, renamed or replaced while in use"
+        remedy = "stop the collector, put back the files that belong together, and start it again"
+        raise StoreUnavailable(f"{self.path} cannot be used: {detail}; {remedy}")
 
     @contextmanager
-    def _snapshot(self) -> Iterator[sqlite3.Connection]:
+    def _transaction(self, *, patient: bool = False) -> Iterator[sqlite3.Connection]:
+        with _clear(self.path):
+            connection = self._connected()
+            connection.execute("BEGIN IMMEDIATE")
+            try:
+                yield connection
+                self._require_same()  # nothing is added to a log that lies beside another file
+                connection.execute("COMMIT")
+            finally:
+                if connection.in_transaction:
+                    connection.execute("ROLLBACK")
+            self._require_same()  # what is acknowledged was in the file of this name
+
+    @contextmanager
+    def _snapshot(self, *, patient: bool = False) -> Iterator[sqlite3.Connection]:
         """A connection of its own: readers never wait for the writer."""
-        with _clear(self.path), closing(_connect(self.path)) as connection:
+        with _clear(self.path), closing(_readable(self.path)) as connection:
+            connection.execute("PRAGMA query_only = ON")
             connection.execute("BEGIN")
+            self._require_same()
             yield connection
+
+    def _structure(self, connection: sqlite3.Connection) -> Iterator[str]:
+        found = [text for (text,) in connection.execute("PRAGMA integrity_check(10)")]
+        if found != ["ok"]:
+            yield from (f"the database: {' '.join(text.split())}" for text in found)
+        made = {f"CREATE TABLE {table.format(**_TYPES)}" for table in TABLES}
+        there = {text for (text,) in connection.execute("SELECT sql FROM sqlite_master")}
+        for text in sorted(made ^ there, key=str):
+            what = "is missing" if text in made else "does not belong to a store"
+            yield f"the tables: {shorten(text)} {what}"
 
     def _known(self, connection: sqlite3.Connection, ids: list[bytes]) -> dict[bytes, bytes | None]:
         found: dict[bytes, bytes | None] = {}
@@ -100,16 +147,19 @@ class SQLiteStore(SQLStore):
             found.update(connection.execute(statement, some).fetchall())
         return found
 
-    def _insert(self, connection: sqlite3.Connection, fresh: dict[bytes, bytes]) -> None:
+    def _insert(
+        self, connection: sqlite3.Connection, fresh: list[tuple[bytes, int, bytes]]
+    ) -> None:
         """If one is not new, the whole transaction is undone: SQLite need not keep what it was."""
-        day = today()
-        for some in pieces([(name, day, body) for name, body in fresh.items()]):
+        for some in pieces(fresh):
             statement = f"INSERT OR ROLLBACK INTO submissions VALUES {marks(3, len(some))}"
             connection.execute(statement, flat(some))
 
-    def _insert_if_new(self, connection: sqlite3.Connection, entries: dict[bytes, bytes]) -> bool:
+    def _insert_if_new(
+        self, connection: sqlite3.Connection, rows: list[tuple[bytes, int, bytes]]
+    ) -> bool:
         try:
-            self._insert(connection, entries)
+            self._insert(connection, rows)
         except sqlite3.IntegrityError:
             connection.execute("BEGIN IMMEDIATE")
             return False
@@ -117,24 +167,36 @@ class SQLiteStore(SQLStore):
 
     def _shrink(self) -> None:
         with _clear(self.path):
-            self._writing.execute("VACUUM")
-            (busy, *_), *_ = self._writing.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+            connection = self._connected()
+            connection.execute("VACUUM")
+            (busy, *_), *_ = connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
         if busy:
             detail = "they leave the file when nobody reads them; purge again"
             raise StoreUnavailable(f"{self.path}: the reports are purged, but {detail}")
 
 
-def _plain(path: Path, *, fresh: bool = False) -> sqlite3.Connection:
-    """A connection that leaves a file as it is: it may belong to another program.
-
-    A ``fresh`` one is made for its owner only; SQLite gives its other files the same mode.
-    """
-    if fresh:
-        with suppress(OSError):  # it is there already, or SQLite will say why it cannot be
-            os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
+def _plain(path: Path, mode: str = "mode=rw") -> sqlite3.Connection:
+    """A connection that makes no file, and leaves this as it is: it may be another program's."""
     return sqlite3.connect(
-        path, PATIENCE, isolation_level=None, check_same_thread=False, cached_statements=STATEMENTS
-    )
+        f"{path.as_uri()}?{mode}", PATIENCE, isolation_level=None, check_same_thread=False,
+        cached_statements=STATEMENTS, uri=True,
+    )  # fmt: skip
+
+
+def _readable(path: Path) -> sqlite3.Connection:
+    """A plain connection, also to a store in a folder where this process may not write.
+
+    SQLite wants to make a log there. Without one nobody is writing, and the file can be read alone.
+    """
+    connection = _plain(path)
+    try:
+        connection.execute("SELECT 1 FROM sqlite_master").fetchone()
+    except sqlite3.OperationalError as error:
+        if error.sqlite_errorcode & 0xFF not in _NO_LOG or Path(f"{path}-wal").exists():
+            raise
+        connection.close()
+        return _plain(path, "mode=ro&immutable=1")
+    return connection
 
 
 def _connect(path: Path) -> sqlite3.Connection:
