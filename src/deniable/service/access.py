@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import asyncio
 import secrets
 import time
 
+from starlette.concurrency import run_in_threadpool
 from starlette.datastructures import Headers
 from starlette.types import Scope
 
@@ -30,14 +32,29 @@ class Access:
         self._partner_key = _hashed("DENIABLE_PARTNER_KEY", partner_key)
         self._tokens: list[bytes] = []
         self._read = -FRESH
+        self._reading: asyncio.Task[None] | None = None
 
-    def require_analyst(self, headers: Headers) -> None:
+    async def require_analyst(self, headers: Headers) -> None:
         """Refuse whoever has no token."""
-        now = time.monotonic()
-        if now - self._read >= FRESH:
-            self._tokens, self._read = list(self._store.tokens().values()), now
-        if not token_fits(_bearer(headers), self._tokens):
+        if not token_fits(_bearer(headers), await self.tokens()):
             raise Problem("no-token", "Send `Authorization: Bearer <token>`; see `deniable token`.")
+
+    async def tokens(self) -> list[bytes]:
+        """The hashes of the tokens. However many ask, one thread reads, and the loop goes on."""
+        if time.monotonic() - self._read >= FRESH:
+            if self._reading is None:
+                self._reading = asyncio.create_task(self._refresh())
+                self._reading.add_done_callback(_looked_at)
+            await asyncio.shield(self._reading)
+        return self._tokens
+
+    async def _refresh(self) -> None:
+        now = time.monotonic()
+        try:
+            found = await run_in_threadpool(self._store.tokens)
+            self._tokens, self._read = list(found.values()), now
+        finally:
+            self._reading = None
 
     def require_key(self, scope: Scope) -> None:
         """Refuse whoever lacks the key, if there is one."""
@@ -61,6 +78,12 @@ def new_token(store: Store, name: str) -> str:
     token = secrets.token_urlsafe(32)
     store.add_token(name, hash_token(token))
     return token
+
+
+def _looked_at(task: asyncio.Task[None]) -> None:
+    """All who asked may be gone before it fails: asyncio would log that as a bug."""
+    if not task.cancelled():
+        task.exception()
 
 
 def _hashed(name: str, key: str | None) -> bytes | None:

@@ -125,11 +125,11 @@ class Service:
         return _COUNTED if outcome is Outcome.counted else _KNOWN
 
     async def status(self, request: Request) -> Response:
-        self._access.require_analyst(request.headers)
+        await self._access.require_analyst(request.headers)
         return _json(await run_in_threadpool(self._analysis.status))
 
     async def estimates(self, request: Request) -> Response:
-        self._access.require_analyst(request.headers)
+        await self._access.require_analyst(request.headers)
         wish = _wish(request.path_params["question"], request.query_params, self.collection.rounds)
         layout = request.query_params.get("format", "json")
         if layout not in _LAYOUTS:
@@ -144,13 +144,13 @@ class Service:
         return _LAYOUTS[layout](found if most is None else found.most_frequent(most))
 
     async def metrics(self, request: Request) -> Response:
-        self._access.require_analyst(request.headers)
+        await self._access.require_analyst(request.headers)
         counts = await run_in_threadpool(self.store.counts)
         text = self._metrics.text({place: n for place, (_, n) in counts.items()})
         return Response(text, media_type=prometheus.MEDIA_TYPE)
 
     async def health(self, _: Request) -> Response:
-        await run_in_threadpool(self.store.tokens)  # any small read
+        await self._access.tokens()  # any small read
         return _json({"status": "ok"})
 
     async def document(self, _: Request) -> Response:
@@ -176,8 +176,8 @@ class Service:
         return self.on_problem(None, Problem("unavailable", detail))
 
     def close(self) -> None:
-        self._writer.close()
-        self.store.close()
+        if self._writer.close():
+            self.store.close()
 
 
 def create_app(store: Store, settings: Settings | None = None) -> ASGIApp:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import faulthandler
 import socket
+from collections.abc import Callable
 from typing import Any
 
 from starlette.types import ASGIApp
@@ -12,6 +14,8 @@ from deniable.errors import InvalidArgument
 
 #: Seconds that requests have to end once the collector was told to.
 GRACE = 10
+#: Seconds after which the process ends, whatever its threads do.
+END = 20
 #: Seconds that a connection may ask nothing.
 IDLE = 30
 
@@ -61,4 +65,20 @@ def serve(
         "timeout_graceful_shutdown": GRACE,
     }
     config = uvicorn.Config(app, **{**usual, **options})
-    uvicorn.Server(config).run(sockets=[listening])
+    server = uvicorn.Server(config)
+    setattr(server, "handle_exit", _ending(server.handle_exit))  # noqa: B010 (mypy)
+    server.run(sockets=[listening])
+
+
+def _ending(handle: Callable[[int, Any], None]) -> Callable[[int, Any], None]:
+    """Handle a signal; a thread that hangs in a store cannot keep the process from ending."""
+    first = True
+
+    def told(signal: int, frame: Any) -> None:
+        nonlocal first
+        if first:
+            faulthandler.dump_traceback_later(END, exit=True)
+        first = False
+        handle(signal, frame)
+
+    return told
