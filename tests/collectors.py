@@ -7,6 +7,7 @@ prints the port. ``plant`` names a bug to serve with: whoever checks collectors 
 from __future__ import annotations
 
 import http.client
+import importlib
 import json
 import os
 import resource
@@ -162,6 +163,8 @@ def plant(bug: str) -> None:
             keep(self, group, loop)
 
         Writer._keep = hasty  # type: ignore[method-assign]
+    elif bug == "a store that hangs":
+        sqlite.SQLiteStore.add = lambda self, entries: time.sleep(3_600)  # type: ignore
     else:
         raise ValueError(bug)
 
@@ -188,6 +191,9 @@ def main(options: dict[str, Any]) -> None:
 
     if "plant" in options:
         plant(options["plant"])
+    for place, value in options.get("constants", {}).items():
+        module, _, name = place.rpartition(".")
+        setattr(importlib.import_module(f"deniable.service.{module}"), name, value)
     shift_clock(options.get("days", 0))
     store = open_store(options["store"])
     limits = Limits(**{"rate": 1e9, **options.get("limits", {})})

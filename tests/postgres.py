@@ -8,6 +8,7 @@ import signal
 import subprocess
 import tempfile
 import time
+from contextlib import suppress
 from pathlib import Path
 
 #: Where Debian keeps the programs of each version.
@@ -77,6 +78,20 @@ class Postgres:
         """All processes of the server are gone at once; the next start recovers from its log."""
         self._process.send_signal(signal.SIGQUIT)
         self._process.wait(30)
+
+    def pause(self) -> None:
+        """All processes of the server stop where they are: connections stay open, and silent."""
+        self._stopped = [self._process.pid]
+        os.kill(self._process.pid, signal.SIGSTOP)  # first, so that it starts no others
+        children = Path(f"/proc/{self._process.pid}/task/{self._process.pid}/children")
+        for pid in map(int, children.read_text().split()):
+            os.kill(pid, signal.SIGSTOP)
+            self._stopped.append(pid)
+
+    def resume(self) -> None:
+        for pid in self._stopped:
+            with suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGCONT)
 
     def database(self) -> str:
         """The address of an empty database; there is one at a time."""

@@ -6,14 +6,15 @@ A backup that was killed leaves a file of that other name, which the next one re
 from __future__ import annotations
 
 import os
+import secrets
 import sqlite3
-import tempfile
 from collections.abc import Iterator
 from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 
 from deniable.errors import InvalidArgument, StoreUnavailable
 from deniable.storage.database import SUFFIXES, Database
+from deniable.storage.files import create
 
 #: Between the name of a copy and what makes its first name unique.
 PART = ".part-"
@@ -34,12 +35,12 @@ def new_copy(target: Path) -> Iterator[sqlite3.Connection]:
 
 
 def _begin(target: Path) -> Path:
+    part = target.with_name(target.name + PART + secrets.token_hex(8))
     try:
-        handle, name = tempfile.mkstemp(prefix=target.name + PART, dir=target.parent)
+        os.close(create(part))
     except OSError as error:
         raise StoreUnavailable(f"{target} cannot be written: {error}") from error
-    os.close(handle)
-    return Path(name)
+    return part
 
 
 def _exclusive(part: Path) -> sqlite3.Connection:
