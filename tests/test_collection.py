@@ -32,7 +32,6 @@ from deniable.errors import (
     InvalidArgument,
     MemoLost,
     MismatchError,
-    StoreUnavailable,
 )
 from deniable.longitudinal.memo import Memory, MemoryMemo
 from deniable.privacy.enumeration import exact_channel
@@ -375,13 +374,6 @@ def test_only_what_was_prepared_is_sent(file):
         dn.Client(5)
 
 
-def test_a_failure_carries_what_can_be_sent_again(file):
-    client = dn.Client(file, url="http://127.0.0.1:9", attempts=1)
-    with pytest.raises(StoreUnavailable, match="1 attempts") as failed:
-        client.answer(ANSWERS)
-    assert isinstance(failed.value.prepared, Submission)
-
-
 def test_numpy_scalars_are_answers(file):
     odd = {"sick": np.True_, "sleep": np.float32(6), "smoking": np.str_("daily")}
     collection = dn.Client(file).collection
@@ -422,20 +414,6 @@ def test_no_part_of_a_budget_is_left_over():
     assert found.spent == pytest.approx(2.0, rel=1e-9)
 
 
-def test_a_round_is_prepared_once(tmp_path):
-    """Who got no answer, or crashed, sends the same again; another answer changes nothing."""
-    client = dn.Client(rounds(tmp_path), memo=tmp_path / "memo")
-    client.enrol()
-    first = client.prepare({"way": "a"}, round=2)
-    again = dn.Client(rounds(tmp_path), memo=tmp_path / "memo").prepare({"way": "b"}, round=2)
-    assert again.to_json() == first.to_json()
-    assert client.prepare({"way": "a"}, round=3).id != first.id
-    kept = next((tmp_path / "memo").glob("*-round-2"))
-    kept.write_bytes(b"{}")
-    with pytest.raises(CorruptData, match="not a submission"):
-        client.prepare({"way": "a"}, round=2)
-
-
 def test_devices_must_be_enrolled(tmp_path):
     path = rounds(tmp_path)
     with pytest.raises(InvalidArgument, match="'memo' must be a folder"):
@@ -447,16 +425,6 @@ def test_devices_must_be_enrolled(tmp_path):
     assert client.prepare({"way": "a"}, round=5).round == 5
     with pytest.raises(InvalidArgument, match="'round' must be"):
         client.prepare({"way": "a"}, round=6)
-
-
-def test_a_spent_budget_is_not_exceeded_and_nobody_falls_silent(tmp_path):
-    client = dn.Client(rounds(tmp_path), memo=tmp_path / "memo")
-    client.enrol()
-    for number, answer in enumerate(["a", "b", "c", "c", "a"], 1):
-        client.prepare({"way": answer}, round=number)
-    memo = client._memos()["way"]
-    assert memo.keys_used == 2
-    assert memo.spent <= 4.0
 
 
 # ---- many records

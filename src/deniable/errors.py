@@ -22,7 +22,36 @@ class InvalidArgument(ValueError):
 
 
 class MismatchError(ValueError):
-    """Two things that belong to different collections or mechanisms were brought together."""
+    """Two things that belong to different collections or mechanisms were brought together.
+
+    Where a round was sent already, ``prepared`` is what was sent.
+    """
+
+    prepared: Any = None
+
+
+class CollectionChanged(MismatchError):
+    """Another collection is served where one was answered before: it is another budget."""
+
+    #: The name of this refusal in every client.
+    type = "changed"
+
+    def __init__(self, address: str, digest: str, epsilon: float, spent: float) -> None:
+        super().__init__(
+            f"{address} now serves another collection than the one answered before, on which "
+            f"epsilon {spent:.6g} was spent so far. This one may spend {epsilon:.6g} more. Nothing "
+            f"was answered. If the respondent agrees: Client(..., another={digest!r})"
+        )
+        self.address, self.digest, self.epsilon, self.spent = address, digest, epsilon, spent
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return (type(self), (self.address, self.digest, self.epsilon, self.spent))
+
+
+class TooMuch(ValueError):
+    """A collection may spend more than the program was told to allow."""
+
+    type = "too-much"
 
 
 class CorruptData(ValueError):

@@ -103,21 +103,27 @@ class Collection:
 
     def spent_on(self, question: Question) -> float:
         """What all reports of one question cost a respondent."""
-        return float_above(self._log_spent(question))
+        return float_above(self._log_spent(question, self.rounds))
 
     @cached_property
     def spent(self) -> float:
         """What a respondent spends in all, from the integers of the channels, rounded up."""
-        logs = [self._log_spent(question) for question in self.questions]
+        return self.spent_after(self.rounds)
+
+    def spent_after(self, rounds: int) -> float:
+        """What a respondent spends at most who answers in so many of the rounds."""
+        if not rounds:
+            return 0.0
+        logs = [self._log_spent(question, rounds) for question in self.questions]
         return float_above(max(logs) if self.divide == "sampled" else reduce(CONTEXT.add, logs))
 
-    def _log_spent(self, question: Question) -> Decimal:
+    def _log_spent(self, question: Question, rounds: int) -> Decimal:
         if not self.remembered(question):
             once: Guarantee = question.mechanism.once
-            return once.log_after(self.rounds, 0)
+            return once.log_after(rounds, 0)
         mechanism: Any = question.mechanism
         kept: Lasting = mechanism.permanent_guarantee
-        return kept.log_always(self.rounds, self.changes)
+        return kept.log_always(rounds, min(self.changes, rounds - 1))
 
     # ---- the manifest
 

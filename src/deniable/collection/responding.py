@@ -39,9 +39,17 @@ def coin_words(collection: Collection) -> int:
 
 
 def respond(
-    collection: Collection, values: list[int], coins: Coins, memos: Mapping[str, Memo]
+    collection: Collection,
+    values: list[int],
+    coins: Coins,
+    memos: Mapping[str, Memo],
+    *,
+    record: bool = True,
 ) -> dict[str, bytes]:
-    """The rows of one submission; ``memos`` of the questions that are remembered."""
+    """The rows of one submission; ``memos`` of the questions that are remembered.
+
+    Without ``record`` they are a preview: no memo notes a key.
+    """
     if collection.divide == "sampled":
         place, report = collection.questionnaire.report(values, coins)
         asked = collection.questions[place]
@@ -49,7 +57,7 @@ def respond(
     rows = {}
     for question, value in zip(collection.questions, values, strict=True):
         if collection.remembered(question):
-            report = memos[question.name].report_always(value, coins)
+            report = memos[question.name].report_always(value, coins, record=record)
         else:
             report = question.mechanism.report(value, coins)
         rows[question.name] = row(question.mechanism, report)

@@ -57,6 +57,13 @@ class Transport:
         self._attempts, self._timeout, self._parts = attempts, timeout, parts
         self._connection: http.client.HTTPConnection | None = None
 
+    @property
+    def address(self) -> str:
+        """The server's address, written in one way."""
+        parts = self._parts
+        port = parts.port or {"http": 80, "https": 443}[parts.scheme]
+        return f"{parts.scheme}://{str(parts.hostname).rstrip('.')}:{port}{self._path}"
+
     def get(self, path: str, headers: dict[str, str] | None = None) -> bytes:
         """The document at a path."""
         return self._request("GET", path, None, headers or {}).body

@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Callable, Mapping
-from contextlib import suppress
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
 from deniable.errors import CorruptData, MismatchError
 from deniable.reports import ID_BYTES
-from deniable.storage.database import Database
 
 
 @dataclass(frozen=True)
@@ -45,16 +43,12 @@ class Submission:
         return found
 
 
-def kept_once(path: Path, make: Callable[[], Submission], collection: str) -> Submission:
-    """The submission in a file; it is made, and synced to the disk, if there is none yet.
-
-    Two processes at once keep one: a file appears complete or not at all.
-    """
-    file = Database(path)
-    if not path.exists():
-        with suppress(FileExistsError):
-            file.place_file(make().to_json())
-    kept = Submission.from_json(path.read_bytes())
+def read_kept(path: Path, collection: str) -> Submission | None:
+    """The submission in a file, if there is one."""
+    try:
+        kept = Submission.from_json(path.read_bytes())
+    except FileNotFoundError:
+        return None
     if kept.collection != collection:
         raise MismatchError(f"{path} belongs to collection {kept.collection}, not {collection}")
     return kept

@@ -1,0 +1,82 @@
+"""What a device was asked for at each address, and what it spent there.
+
+The book is a `Box` in the memo folder. Whoever serves another collection at an address where one
+was answered asks for another budget: the book notices, and somebody has to agree. Its lock is the
+one lock of all processes that answer from a folder.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Any
+
+from deniable.collection.manifest import Collection
+from deniable.errors import CollectionChanged, MismatchError
+from deniable.storage.box import Box
+
+FORMAT = 1
+#: By digest: the epsilon that was declared, the rounds that were answered, what they cost.
+Entries = dict[str, dict[str, Any]]
+
+
+class Book:
+    """The book of a memo folder; it is begun when it is first needed."""
+
+    def __init__(self, folder: Path) -> None:
+        self._box = Box(folder / "book")
+
+    @contextmanager
+    def held(self) -> Iterator[dict[str, Entries]]:
+        """What is noted, by address, for this caller alone; durable when the block ends."""
+        if not self._box.path.exists():
+            self._box.path.parent.mkdir(parents=True, exist_ok=True)
+            with suppress(FileExistsError):
+                self._box.place(_record({}))
+        with self._box.held() as contents:
+            noted = _addresses(contents.record)
+            yield noted
+            contents.record = _record(noted)
+
+    def check(self, address: str, collection: Collection, agreed: str | None) -> None:
+        """Refuse another collection than those that are noted, unless it was agreed to."""
+        with suppress(FileNotFoundError):
+            noted = _addresses(self._box.read())
+            _require_same(address, noted.get(address, {}), collection, agreed)
+
+    @contextmanager
+    def charging(
+        self, address: str, collection: Collection, agreed: str | None, number: int | None = None
+    ) -> Iterator[None]:
+        """Hold the book; when the block ends, the collection and this round of it are noted."""
+        with self.held() as noted:
+            here = noted.setdefault(address, {})
+            _require_same(address, here, collection, agreed)
+            yield
+            fresh = {"epsilon": collection.epsilon, "rounds": [], "spent": 0.0}
+            entry = here.setdefault(collection.digest, fresh)
+            if number is not None:
+                entry["rounds"] = sorted({*entry["rounds"], number})
+                entry["spent"] = collection.spent_after(len(entry["rounds"]))
+
+
+def _require_same(address: str, here: Entries, collection: Collection, agreed: str | None) -> None:
+    digest = collection.digest
+    if here and digest not in here and digest != agreed:
+        spent = sum(entry["spent"] for entry in here.values())
+        raise CollectionChanged(address, digest, collection.epsilon, spent)
+
+
+def _record(addresses: dict[str, Entries]) -> bytes:
+    data = {"format": FORMAT, "addresses": addresses}
+    return json.dumps(data, sort_keys=True, separators=(",", ":")).encode()
+
+
+def _addresses(record: bytes) -> dict[str, Entries]:
+    found: dict[str, Any] = json.loads(record)
+    if found["format"] != FORMAT:
+        raise MismatchError(f"the book has format {found['format']}; this is format {FORMAT}")
+    addresses: dict[str, Entries] = found["addresses"]
+    return addresses

@@ -1,0 +1,447 @@
+"""The Python client: what is on the disk before anything leaves, and what is sent again."""
+
+import pickle
+import subprocess
+import sys
+import threading
+from concurrent.futures import ThreadPoolExecutor
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+
+import pytest
+
+import deniable as dn
+from deniable.collection import transport
+from deniable.collection.client import MOST_EPSILON
+from deniable.collection.survey import survey_of
+from deniable.collection.wire import Submission
+from deniable.errors import (
+    CollectionChanged,
+    CorruptData,
+    InvalidArgument,
+    MemoLost,
+    MismatchError,
+    Refused,
+    StoreUnavailable,
+    TooMuch,
+)
+from deniable.storage.database import Database
+from memo_toys import record
+
+WAY = {"name": "way", "ask": "?", "kind": "choice", "answers": ["a", "b", "c"]}
+
+
+def collection(mechanism="lgrr", epsilon=4.0, rounds=5, changes=1, title="t"):
+    again = {"rounds": rounds, "changes": changes} if rounds > 1 else {}
+    questions = [{**WAY, "mechanism": mechanism}]
+    return survey_of({"title": title, "epsilon": epsilon, **again, "questions": questions})
+
+
+class Server(ThreadingHTTPServer):
+    """A collector that answers as it was told, and remembers what it was sent."""
+
+    daemon_threads = True
+
+    def __init__(self, served):
+        super().__init__(("127.0.0.1", 0), Handler)
+        self.manifest, self.statuses, self.bodies, self.seen = served.manifest, [], [], None
+        self.url = f"http://127.0.0.1:{self.server_address[1]}"
+
+
+class Handler(BaseHTTPRequestHandler):
+    def do_GET(self):
+        self.reply(200, self.server.manifest)
+
+    def do_POST(self):
+        if self.server.seen:
+            self.server.seen()
+        self.server.bodies.append(self.rfile.read(int(self.headers["Content-Length"])))
+        status = self.server.statuses.pop(0) if self.server.statuses else 201
+        if status == "cut":
+            self.connection.close()
+        elif status == "garbage":
+            self.wfile.write(b"\xff\xfe nothing like HTTP\r\n\r\n")
+        else:
+            self.reply(status, b"{}")
+
+    def reply(self, status, body):
+        self.send_response(status)
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+    def log_message(self, *words):
+        pass
+
+
+@pytest.fixture
+def server(monkeypatch):
+    monkeypatch.setattr(transport, "FIRST_PAUSE", 0.0)
+    with Server(collection()) as made:
+        thread = threading.Thread(target=made.serve_forever, args=(0.02,))
+        thread.start()
+        yield made
+        made.shutdown()
+        thread.join()
+
+
+@pytest.fixture
+def enrolled(server, tmp_path):
+    """A folder, and how clients of it are made."""
+
+    def make(**options):
+        return dn.Client(server.url, memo=tmp_path / "memo", attempts=1, **options)
+
+    make().enrol()
+    return make
+
+
+def keys(folder):
+    """The keys that memos have on record, read without the code under test."""
+    (memo,) = folder.glob("*-way")
+    return record(memo)["keys"]
+
+
+def snapshot(folder):
+    return {file.name: file.read_bytes() for file in folder.iterdir()}
+
+
+# ---- previews
+
+
+def test_a_preview_leaves_nothing_about_the_answers(enrolled, server, tmp_path):
+    client = enrolled()
+    shown = {answer: client.prepare({"way": answer}, round=2).to_json() for answer in "abc"}
+    assert keys(tmp_path / "memo") == []
+    before = snapshot(tmp_path / "memo")
+    for answer in "abcabc":
+        assert client.prepare({"way": answer}, round=2).to_json() == shown[answer]
+        assert enrolled().prepare({"way": answer}, round=2).to_json() == shown[answer]
+    assert snapshot(tmp_path / "memo") == before
+    assert server.bodies == []
+    assert client.prepare({"way": "a"}, round=3).id != client.prepare({"way": "a"}, round=2).id
+
+
+def test_a_preview_may_be_followed_by_another_answer(enrolled, server, tmp_path):
+    client = enrolled()
+    client.prepare({"way": "a"})
+    client.prepare({"way": "b"})
+    chosen = client.prepare({"way": "c"})
+    assert client.send(chosen)
+    assert keys(tmp_path / "memo") == [2]
+    assert server.bodies == [chosen.to_json()]
+    assert not list((tmp_path / "memo").glob("*.coins"))
+
+
+def test_keys_and_bytes_are_on_the_disk_before_the_first_byte_leaves(enrolled, server, tmp_path):
+    seen = []
+
+    def look():
+        (kept,) = (tmp_path / "memo").glob("*-round-1")
+        noted = record(tmp_path / "memo" / "book")["addresses"]
+        ((entry,),) = [here.values() for here in noted.values()]
+        seen.append((keys(tmp_path / "memo"), kept.read_bytes(), entry["rounds"], entry["spent"]))
+
+    server.seen = look
+    client = enrolled()
+    prepared = client.prepare({"way": "b"})
+    client.send(prepared)
+    assert seen == [([1], prepared.to_json(), [1], pytest.approx(2.0))]
+
+
+@pytest.mark.parametrize("broken", ["place_file", "sync_folder"])
+def test_a_disk_that_fails_sends_nothing(enrolled, server, monkeypatch, broken):
+    client = enrolled()
+    prepared = client.prepare({"way": "a"})
+
+    def fail(self, *given):
+        raise StoreUnavailable("full")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Database, broken, fail)
+        with pytest.raises(StoreUnavailable, match="full") as failed:
+            client.send(prepared)
+    assert failed.value.prepared == prepared
+    assert server.bodies == []
+    assert client.send(prepared)
+    assert server.bodies == [prepared.to_json()]
+
+
+# ---- only the same bytes
+
+
+@pytest.mark.parametrize("status", [400, 401, 409, 413, 422, 500, 503, "cut"])
+def test_after_a_refusal_only_the_same_bytes_are_sent(enrolled, server, tmp_path, status):
+    server.statuses = [status] * 7
+    for answer in "abcabca":
+        with pytest.raises((Refused, StoreUnavailable)):
+            enrolled().answer({"way": answer}, round=2)
+    assert enrolled().answer({"way": "b"}, round=2)
+    assert len(server.bodies) == 8
+    assert len(set(server.bodies)) == 1
+    assert keys(tmp_path / "memo") == [0]
+
+
+def test_another_preview_of_a_sent_round_is_refused(server, tmp_path):
+    server.manifest = collection("grr", rounds=1).manifest
+    client, late = (dn.Client(server.url, memo=tmp_path / "memo") for _ in range(2))
+    (tmp_path / "memo").mkdir()
+    client._coins(1).place_file(bytes(16 + 16))  # zeros keep every answer as it is
+    first, second = (client.prepare({"way": answer}) for answer in "ab")
+    assert first.reports != second.reports
+    client.send(second)
+    for other in (client, late):
+        with pytest.raises(MismatchError, match="round 1 was sent already") as refused:
+            other.send(first)
+        assert refused.value.prepared == second
+        assert other.prepare({"way": "a"}) == second
+        assert other.send(refused.value.prepared)
+    assert set(server.bodies) == {second.to_json()}
+
+
+def test_what_was_prepared_elsewhere_is_prepared_again(enrolled, server, tmp_path):
+    prepared = enrolled().prepare({"way": "a"})
+    other = enrolled()
+    with pytest.raises(InvalidArgument, match="prepare it again"):
+        other.send(Submission.from_json(prepared.to_json()))
+    assert keys(tmp_path / "memo") == []
+    assert other.prepare({"way": "a"}) == prepared
+    assert other.send(prepared)
+    with pytest.raises(MismatchError, match="prepared for collection"):
+        other.send(Submission("0" * 64, prepared.id, prepared.reports))
+
+
+def test_a_preview_that_no_longer_holds_is_not_sent(server, tmp_path):
+    """There was room for its key when it was shown, and there is none now."""
+    server.manifest = collection(changes=0).manifest
+    for number in range(30):  # two answers have the same permanent answer with probability 0.25
+        client = dn.Client(server.url, memo=tmp_path / f"memo {number}")
+        client.enrol()
+        client._coins(2).place_file(bytes(16 + 3 * 8))  # zeros report what is kept as it is
+        shown = [client.prepare({"way": answer}, round=2) for answer in "ab"]
+        if shown[0].reports != shown[1].reports:
+            break
+    client.answer({"way": "a"}, round=1)
+    with pytest.raises(InvalidArgument, match="prepare it again"):
+        client.send(shown[1])
+    assert client.prepare({"way": "b"}, round=2) == shown[0]
+    assert len(server.bodies) == 1
+
+
+def test_a_spent_budget_is_not_exceeded_and_nobody_falls_silent(enrolled, server):
+    client = enrolled()
+    for number, answer in enumerate(["a", "b", "c", "c", "a"], 1):
+        assert client.answer({"way": answer}, round=number)
+    memo = client._memos()["way"]
+    assert len(server.bodies) == 5
+    assert memo.keys_used == 2
+    assert memo.spent <= 4.0
+
+
+def test_many_at_once_send_one_submission(enrolled, server, tmp_path):
+    def answer(letter):
+        return enrolled().answer({"way": letter}, round=1)
+
+    with ThreadPoolExecutor(6) as pool:
+        assert all(pool.map(answer, "abcabc"))
+    assert len(server.bodies) == 6
+    assert len(set(server.bodies)) == 1
+    assert len(keys(tmp_path / "memo")) == 1
+
+
+CRASH = """
+import os, sys
+import deniable as dn
+from deniable.storage.database import Database
+place, left = Database.place_file, int(sys.argv[3])
+
+def fatal(self, contents):
+    global left
+    left -= 1
+    if left == 0:
+        os._exit(9)
+    place(self, contents)
+
+Database.place_file = fatal
+dn.Client(sys.argv[1], memo=sys.argv[2], attempts=1).answer({"way": "a"}, round=2)
+"""
+
+
+@pytest.mark.parametrize("left", [1, 2])
+def test_a_killed_process_goes_on_with_the_same(enrolled, server, tmp_path, left):
+    """Killed before its coins, or before its submission, is on the disk: nothing was sent."""
+    folder = tmp_path / "memo"
+    given = [sys.executable, "-c", CRASH, server.url, str(folder), str(left)]
+    assert subprocess.run(given, check=False).returncode == 9
+    assert server.bodies == []
+    assert enrolled().answer({"way": "a"}, round=2)
+    assert keys(folder) == [0]
+    assert len(server.bodies) == 1
+
+
+def test_damaged_files_are_refused(enrolled, server, tmp_path):
+    client = enrolled()
+    client.prepare({"way": "a"})
+    (coins,) = (tmp_path / "memo").glob("*.coins")
+    coins.write_bytes(b"short")
+    with pytest.raises(CorruptData, match="5 bytes"):
+        client.answer({"way": "a"})
+    (tmp_path / "memo" / coins.name.removesuffix(".coins")).write_bytes(b"{}")
+    with pytest.raises(CorruptData, match="not a submission"):
+        client.prepare({"way": "a"})
+    (tmp_path / "memo" / "book").write_bytes(b"no database")
+    with pytest.raises(CorruptData):
+        enrolled()
+    assert server.bodies == []
+
+
+# ---- errors carry what to send again
+
+
+@pytest.mark.parametrize("status", [100, 204, 206, 301, 400, 401, 403, 404, 409, 413, 422, 501])
+def test_a_final_answer_carries_what_was_sent(server, status):
+    server.statuses = [status]
+    server.manifest = collection(rounds=1, mechanism="grr").manifest
+    if status == 100:  # no answer at all
+        server.statuses = ["garbage"]
+    client = dn.Client(server.url, attempts=1)
+    prepared = client.prepare({"way": "a"})
+    with pytest.raises((Refused, StoreUnavailable)) as failed:
+        client.send(prepared)
+    assert failed.value.prepared is prepared
+    assert server.bodies == [prepared.to_json()]
+
+
+@pytest.mark.parametrize("status", [408, 429, 500, 502, 503, 504, "cut", "garbage"])
+def test_what_may_pass_is_tried_again_with_the_same_bytes(server, status):
+    server.manifest = collection(rounds=1, mechanism="grr").manifest
+    client = dn.Client(server.url, attempts=3)
+    server.statuses = [status, status]
+    assert client.answer({"way": "a"})
+    assert len(server.bodies) == 3
+    assert len(set(server.bodies)) == 1
+    server.statuses = [status] * 3
+    with pytest.raises(StoreUnavailable, match="3 attempts") as failed:
+        client.answer({"way": "a"})
+    assert failed.value.prepared.to_json() == server.bodies[-1]
+    assert client.send(failed.value.prepared)
+    assert len(set(server.bodies[3:])) == 1
+
+
+def test_silence_and_closed_doors_carry_what_was_sent(server, tmp_path):
+    server.manifest = collection(rounds=1, mechanism="grr").manifest
+    pause = threading.Event()
+    server.seen = lambda: pause.wait(5)
+    slow = dn.Client(server.url, attempts=1, timeout=0.2)
+    file = tmp_path / "manifest.json"
+    file.write_bytes(server.manifest)
+    closed = dn.Client(file, url="http://127.0.0.1:9", attempts=1)
+    for client in (slow, closed):
+        with pytest.raises(StoreUnavailable) as failed:
+            client.answer({"way": "a"})
+        assert isinstance(failed.value.prepared, Submission)
+    pause.set()
+
+
+# ---- another collection at the same address
+
+
+def test_another_manifest_is_another_budget_and_is_asked_for(enrolled, server, tmp_path):
+    """A collector that forgets its memory got 28.0 in 9 rounds where 1.0 was agreed to."""
+    server.manifest = collection(epsilon=1.0, rounds=9, changes=0).manifest
+    client = dn.Client(server.url, memo=tmp_path / "other")
+    client.enrol()
+    client.answer({"way": "a"}, round=1)
+    swapped = collection("grr", epsilon=8.0, rounds=8, changes=0)
+    server.manifest = swapped.manifest
+    for number in range(2, 9):
+        with pytest.raises(CollectionChanged, match="epsilon 1 was spent so far") as changed:
+            dn.Client(server.url, memo=tmp_path / "other").answer({"way": "a"}, round=number)
+    assert len(server.bodies) == 1
+    found = changed.value
+    assert (found.type, found.digest, found.epsilon) == ("changed", swapped.digest, 8.0)
+    assert found.spent == pytest.approx(1.0)
+    assert str(pickle.loads(pickle.dumps(found))) == str(found)
+    with pytest.raises(CollectionChanged):
+        dn.Client(server.url, memo=tmp_path / "other", another=client.collection.digest)
+    agreed = dn.Client(server.url, memo=tmp_path / "other", another=swapped.digest)
+    agreed.answer({"way": "a"}, round=2)
+    assert len(server.bodies) == 2
+    dn.Client(server.url, memo=tmp_path / "other")  # agreed to once and for all
+    server.manifest = collection("grr", epsilon=0.5, rounds=2, changes=0).manifest
+    with pytest.raises(CollectionChanged, match="epsilon 2 was spent"):
+        dn.Client(server.url, memo=tmp_path / "other")
+
+
+def test_a_swap_under_way_is_noticed_when_it_is_sent(enrolled, server, tmp_path):
+    """Both clients were made before either had answered."""
+    first = dn.Client(server.url, memo=tmp_path / "new")
+    server.manifest = collection("grr", rounds=1).manifest
+    second = dn.Client(f"{server.url}/", memo=tmp_path / "new")
+    shown = second.prepare({"way": "a"})
+    first.enrol()
+    for send in (lambda: second.send(shown), lambda: second.answer({"way": "a"})):
+        with pytest.raises(CollectionChanged):
+            send()
+    assert server.bodies == []
+    assert not list((tmp_path / "new").glob(f"{second.collection.digest[:16]}-round-1"))
+
+
+def test_addresses_have_books_of_their_own(enrolled, server, tmp_path):
+    """Another path or name is another address; the way it is written is not."""
+    file = tmp_path / "manifest.json"
+    file.write_bytes(collection("grr", rounds=1).manifest)
+    port = server.server_address[1]
+    for url in (server.url, f"HTTP://127.0.0.1:{port}///"):
+        with pytest.raises(CollectionChanged):
+            dn.Client(file, url=url, memo=tmp_path / "memo")
+    for url in (f"{server.url}/other", f"http://localhost:{port}"):
+        dn.Client(file, url=url, memo=tmp_path / "memo")
+    dn.Client(file, url=server.url, memo=tmp_path / "fresh")
+    dn.Client(file, memo=tmp_path / "memo")  # nothing can be sent from here
+
+
+def test_what_was_spent_so_far():
+    for mechanism, changes in (("lgrr", 1), ("grr", 0)):
+        found = collection(mechanism, 4.0, 5, changes)
+        spent = [found.spent_after(rounds) for rounds in range(6)]
+        assert spent[0] == 0.0
+        assert spent == sorted(spent)
+        assert spent[5] == found.spent
+        assert spent[1] == pytest.approx(2.0 if mechanism == "lgrr" else 0.8)
+
+
+# ---- how much at most
+
+
+def test_a_collection_that_spends_too_much_is_refused(server, tmp_path):
+    assert MOST_EPSILON == 8.0
+    server.manifest = collection("grr", epsilon=8.001, rounds=1).manifest
+    with pytest.raises(
+        TooMuch, match=r"may spend epsilon 8\.001, and at most 8 is allowed"
+    ) as much:
+        dn.Client(server.url)
+    assert much.value.type == "too-much"
+    assert dn.Client(server.url, max_epsilon=8.001).answer({"way": "a"})
+    with pytest.raises(TooMuch):
+        dn.Client(server.url, max_epsilon=8)
+    server.manifest = collection("grr", epsilon=8.0, rounds=1).manifest
+    dn.Client(server.url)
+    for bad in (0, -1, True, "8", float("nan"), 10**400):
+        with pytest.raises(InvalidArgument, match="'max_epsilon' must be"):
+            dn.Client(server.url, max_epsilon=bad)
+
+
+def test_memos_that_are_lost_answer_nothing(enrolled, server, tmp_path):
+    for file in (tmp_path / "memo").glob("*-way"):
+        file.unlink()
+    with pytest.raises(MemoLost):
+        enrolled().answer({"way": "a"})
+    assert server.bodies == []
+
+
+def test_the_book_says_what_was_spent(enrolled, server, tmp_path):
+    client = enrolled()
+    for number in (3, 1, 3):
+        client.answer({"way": "a"}, round=number)
+    (here,) = record(tmp_path / "memo" / "book")["addresses"].values()
+    assert here == {client.collection.digest: {"epsilon": 4.0, "rounds": [1, 3], "spent": 4.0}}
