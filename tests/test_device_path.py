@@ -30,8 +30,8 @@ DEVICE_METHODS = {
     *("begin_all", "keys_of", "memoise_all", "instant_all", "_asked_rows", "_yes_rows"),
     *("cells_of", "_code", "codes", "keys", "columns", "mixed", "mixed_all", "permuted"),
     *("clamped_laplace", "vote", "estimate", "_wants_update"),
-    *("recall_begun", "recall_kept", "_coins", "has_bit", "report_always"),
-    *("_made", "respond", "row", "_batch", "_drawn", "randomise", "_in_bulk"),
+    *("recall_begun", "recall_kept", "_coins", "has_bit", "report_always", "always"),
+    *("_made", "_draw", "respond", "row", "_batch", "_drawn", "randomise", "_in_bulk"),
 }
 PRIVATISING = {
     "cohorts": ("cohort_cells",),

@@ -157,6 +157,8 @@ def test_mechanisms_say_whether_answers_share_a_draw():
             begun = next(iter(enumerate_reports(lambda _, coins, m=m: m.begin(coins), 0)))
             values = rng.integers(3, size=8)
             assert [m.key(begun, int(v)) for v in values] == values.tolist()
+            assert m.permanent_guarantee.keys == m.domain.size
+    assert dn.RAPPOR(dn.Text(), 1.0).permanent_guarantee.keys == SCALE
 
 
 @pytest.mark.parametrize("name", SHARED)

@@ -60,7 +60,7 @@ Law = Callable[[Family], None]
 FALSE_ALARM = 1e-9
 EPSILONS = (0.5, 1.0, 3.0)
 #: Answers, rounds and changes of the histories that are enumerated.
-HISTORIES = ((2, 4, 0), (2, 4, 1), (3, 3, 0), (3, 3, 1), (3, 3, 2))
+HISTORIES = ((2, 4, 0), (2, 4, 1), (2, 3, 2), (3, 3, 0), (3, 3, 1), (3, 3, 2))
 #: Designs for these: few reports, and answers that share what they can share.
 NARROW = {"w": 1, "width": 2}
 #: The log-likelihood of a report may be so far from its maximum.

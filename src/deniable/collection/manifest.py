@@ -77,7 +77,7 @@ class Collection:
                     mechanism.name,
                     "one with a permanent draw for each answer if answers may change (in this one "
                     "answers share a draw, and whether they do shows in the reports): set "
-                    "changes = 0, or use lgrr, losue or auto",
+                    "changes = 0, or use another mechanism, such as lgrr, losue or auto",
                 )
 
     def question(self, name: str) -> Question:
