@@ -190,19 +190,26 @@ def at_a_terminal(folder, *keys, words=("init",)):
             for expected, typed in keys:
                 shown += shown_until(terminal, expected)
                 os.write(terminal, typed)
-            return shown + shown_until(terminal, None), process.wait(30)
+            return shown + shown_until(terminal, None, again=typed), process.wait(30)
         finally:
             process.kill()
             os.close(terminal)
 
 
-def shown_until(terminal, expected):
-    """What a terminal shows up to a text, or up to its end (an error, if its process ended)."""
+def shown_until(terminal, expected, again=b""):
+    """What a terminal shows up to a text, or up to its end (an error, if its process ended).
+
+    An interrupt can be lost between a prompt and the wait for its answer, hence ``again``.
+    """
     shown = b""
     with contextlib.suppress(OSError):
-        while expected is None or expected not in shown:
-            assert select.select([terminal], [], [], 30)[0], shown
-            shown += os.read(terminal, 1024)
+        for _ in range(30):
+            while select.select([terminal], [], [], 1)[0]:
+                shown += os.read(terminal, 1024)
+                if expected is not None and expected in shown:
+                    return shown.decode()
+            os.write(terminal, again)
+        pytest.fail(f"{expected} was not shown: {shown}")
     return shown.decode()
 
 
