@@ -1,6 +1,7 @@
 """Domains: what is an answer and what is not."""
 
 import enum
+from hashlib import sha256
 
 import numpy as np
 import pandas as pd
@@ -8,7 +9,7 @@ import polars as pl
 import pyarrow as pa
 import pytest
 
-from deniable import Domain
+from deniable import Domain, Text
 from deniable.errors import InvalidArgument
 
 LABELS = ["car", "train", "other"]
@@ -149,3 +150,24 @@ def test_specs_round_trip(domain):
 def test_bad_specs_are_refused(spec):
     with pytest.raises(InvalidArgument):
         Domain.from_spec(spec)
+
+
+@pytest.mark.parametrize("size", [65, 257, 300, 1000, 70_000])
+def test_every_answer_of_many_has_an_index_of_its_own(size):
+    """Past a byte, and past two: what is encoded is the place in the list, and nothing else."""
+    labels = [f"a{i}" for i in range(size)]
+    order = np.arange(size)
+    for domain, answers in ((Domain(labels), labels), (Domain(size), order.tolist())):
+        for column in (answers, np.array(answers), pd.Series(answers)):
+            np.testing.assert_array_equal(domain.encode(column), order)
+        np.testing.assert_array_equal(domain.encode(answers[::-1]), order[::-1])
+        assert [domain.label(i) for i in (0, 64, size - 1)] == [answers[i] for i in (0, 64, -1)]
+    extra = Domain(labels, other=labels[-1]).encode([*labels, "never heard of"])
+    np.testing.assert_array_equal(extra, [*order, size - 1])
+
+
+def test_texts_have_codes_of_64_bits():
+    """As docs/formats.md says it; every byte of the code tells texts apart."""
+    texts = [f"word {i}" for i in range(3000)]
+    expected = [int.from_bytes(sha256(text.encode()).digest()[:8], "little") for text in texts]
+    assert Text().encode(texts).tolist() == expected

@@ -13,7 +13,7 @@ from deniable.estimation.decoded import Decoded
 from deniable.estimation.methods import Method
 from deniable.estimation.mle.likelihood import Maximum, maximise
 from deniable.longitudinal.memo import Memory
-from deniable.mechanisms import CMS, GRR, LBLH, LGRR, LOLH, OUE, SHE, SS, DBitFlipPM
+from deniable.mechanisms import CMS, GRR, HR, LBLH, LGRR, LOLH, OUE, SHE, SS, DBitFlipPM
 from deniable.mechanisms.base import CHUNK
 from deniable.privacy import Guarantee
 from deniable.randomness import ByteCoins, Keystream
@@ -181,6 +181,15 @@ class NeverTheLastInBulk(GRR):
         made[(made == last) & (values != last) & (last > 255)] = 0
 
 
+class LastBlockMissingInBulk(HR):
+    """With many blocks the last one is only told by those whose answer is in it."""
+
+    def fill(self, values, out, keystream):
+        super().fill(values, out, keystream)
+        made = out[: len(values)]
+        made[(made >= self.cells - self.block) & (self.blocks > 60) & (values == 0)] = 0
+
+
 class LastSetMissing(SS):
     def report(self, value, coins):
         others = [v for v in range(self.domain.size) if v != value]
@@ -270,6 +279,8 @@ class Mutable(GRR):
         (NeverTheLast, laws.single_supports),
         (NeverOneOfThem, laws.exact_at_scale),
         (NeverTheLastInBulk, laws.bulk_supports),
+        (NeverTheLastInBulk, laws.exact_at_scale),
+        (LastBlockMissingInBulk, laws.exact_at_scale),
         (LastSetMissing, laws.single_supports),
         (ClearFrom512, laws.exact_at_scale),
         (ClearFrom512, laws.single_supports),

@@ -42,7 +42,7 @@ from deniable.estimation.mle.likelihood import loglikelihood, maximise
 from deniable.mechanisms import Mechanism, from_spec
 from deniable.mechanisms.base import CHUNK
 from deniable.mechanisms.memoised import Longitudinal, Memoised
-from deniable.privacy import Channel, enumerate_reports
+from deniable.privacy import Channel, exact_channel
 from deniable.privacy.guarantee import CONTEXT, MAX_EPSILON, as_decimal
 from deniable.randomness import (
     SCALE,
@@ -65,9 +65,9 @@ HISTORIES = ((2, 4, 0), (2, 4, 1), (2, 3, 2), (3, 3, 0), (3, 3, 1), (3, 3, 2))
 NARROW = {"w": 1, "width": 2}
 #: The log-likelihood of a report may be so far from its maximum.
 CERTIFIED = 1e-8
-#: Numbers of answers for which code may do something else than for a few: past a word, a byte, and
-#: half a thousand.
-WIDE = (65, 300, 1000)
+#: Numbers of answers for which code may do something else than for a few (past a word, a byte, and
+#: half a thousand), with an epsilon.
+WIDE = {65: 1.0, 300: 5.0, 1000: 1.0}
 #: Branches that are run for each value of so many answers; and words that are drawn for them.
 WIDE_BRANCHES, WIDE_WORDS = 20_000, 600_000
 #: Reports of a row that no two places of a column share by chance.
@@ -99,8 +99,8 @@ def suited(family: Family, size: int, epsilon: float, n: int) -> Mechanism:
 
 def wide(family: Family) -> Iterator[Mechanism]:
     """Members with many answers, where a family allows them."""
-    for size in (family.only_size,) if family.only_size else WIDE:
-        yield family(size, 1.0)
+    for size, epsilon in ({family.only_size: 1.0} if family.only_size else WIDE).items():
+        yield family(size, epsilon)
 
 
 def redrawn(m: Mechanism, number: int) -> Mechanism:
@@ -372,8 +372,9 @@ def two_sided(count: Any, n: int, p: Any) -> Any:
 def exact_at_scale(family: Family) -> None:
     """With many answers, too, the code has the channel that is declared.
 
-    Where all branches of some values can be run: the ratio is kept, and counts are unbiased for
-    every value. Else walks through the code find nothing (`deniable.audit.walks`).
+    Where all branches of some values can be run: the ratio is kept, counts are unbiased for every
+    value, and many reports at once have this law. Else walks through the code find nothing
+    (`deniable.audit.walks`).
     """
     for m in wide(family):
         values = sorted({0, m.domain.size // 2, m.domain.size - 1})
@@ -384,18 +385,29 @@ def exact_at_scale(family: Family) -> None:
         worst = worst_pair(m.report, values)
         kept = worst.ratio is not None and worst.ratio <= m.once.ratio
         check(not kept, "exact_at_scale", m, f"the ratio of two values is {worst.ratio}")
-        if m.independent:
-            found, own = _mean_estimate(m, values[-1]), np.arange(m.domain.size) == values[-1]
-            check(_differ(found, own), "exact_at_scale", m, f"biased: {found}")
+        for value in (values[0], values[-1]):
+            _check_outputs(m, value, exact_channel(m.report, [value]))
 
 
-def _mean_estimate(m: Mechanism, value: int) -> NDArray[np.float64]:
-    """The mean of `unbiased` for this value, which is linear in counts: weights of 2**40 in all."""
-    scale = 1 << 40
-    counts = np.zeros(m.cells, dtype=np.int64)
-    for output, weight in enumerate_reports(m.report, value).items():
-        counts += round(weight * scale) * m.count(m.pack([output]))
-    return m.unbiased(counts, scale)
+def _check_outputs(m: Mechanism, value: int, channel: Channel) -> None:
+    """The law of one value: what is decoded from it, and whether the bulk path has it.
+
+    `unbiased` is linear in counts, so it is asked about 2**40 reports that follow the law exactly.
+    """
+    from scipy.stats import chi2
+
+    scale, n, (law,) = 1 << 40, 200_000, channel.matrix
+    weights = np.array([round(weight * scale) for weight in law])
+    if m.independent:
+        pairs = zip(weights, channel.outputs, strict=True)
+        counts = sum(weight * m.count(m.pack([output])) for weight, output in pairs)
+        found, own = m.unbiased(counts, scale), np.arange(m.domain.size) == value
+        check(_differ(found, own), "exact_at_scale", m, f"biased: {found}")
+    reports = m.privatize(np.full(n, value), np.random.default_rng(value))
+    told, expected = output_counts(m, channel, reports), n * weights / scale
+    p_value = float(chi2.sf(np.sum((told - expected) ** 2 / expected), max(1, len(law) - 1)))
+    wrong = told.sum() != n or p_value < FALSE_ALARM
+    check(wrong, "exact_at_scale", m, f"many at once: p-value {p_value:.1e}")
 
 
 def one_path(family: Family) -> None:
