@@ -190,3 +190,29 @@ def test_a_seal_of_one_byte_is_caught(monkeypatch):
     monkeypatch.setattr(module, "_digest", lambda body: hashlib.sha256(body).digest()[:1] * 16)
     with pytest.raises(AssertionError):
         check_seal()
+
+
+# ---- no report is lost between two pieces of work
+
+
+def check_lengths():
+    """Columns of every length near where work is cut, with any number of threads."""
+    data = np.random.default_rng(5).integers(0, 4, 8200).astype(np.uint8)
+    for length in (1, 2, 7, 8, 9, 2047, 2048, 2049, 2050, 4095, 4096, 4097, 6145, 8193):
+        for threads in (1, 2, 3, 4, 7):
+            tally = M.tally(dn.Reports(M, data[:length]), threads=threads)
+            assert tally.n == length
+            assert tally.counts.tolist() == np.bincount(data[:length], minlength=4).tolist()
+
+
+def test_every_report_of_a_column_is_counted():
+    check_lengths()
+
+
+def test_a_column_whose_last_report_is_lost_is_caught(monkeypatch):
+    count = dn.GRR.count
+    monkeypatch.setattr(
+        dn.GRR, "count", lambda m, data: count(m, data if len(data) > 1 else data[:0])
+    )
+    with pytest.raises(AssertionError):
+        check_lengths()

@@ -42,6 +42,7 @@ from deniable.estimation.mle.likelihood import loglikelihood, maximise
 from deniable.mechanisms import Mechanism, from_spec
 from deniable.mechanisms.base import CHUNK
 from deniable.mechanisms.memoised import Longitudinal, Memoised
+from deniable.mechanisms.mixing import GOLDEN
 from deniable.privacy import Channel, exact_channel
 from deniable.privacy.guarantee import CONTEXT, MAX_EPSILON, as_decimal
 from deniable.randomness import (
@@ -316,16 +317,10 @@ def output_counts(m: Mechanism, channel: Channel, reports: Reports) -> NDArray[n
 
 def _codes(data: NDArray[Any]) -> NDArray[Any]:
     """Each report as one number, so that a million can be sorted at once."""
-    flat = data.view(np.uint8).reshape(len(data), -1) if not data.dtype.names else _fields(data)
     codes = np.zeros(len(data), dtype=np.uint64)
-    for column in flat.T:
-        codes = codes * np.uint64(256) + column.astype(np.uint64)
+    for column in _bytes(data).T:
+        codes = codes * np.uint64(GOLDEN) + column.astype(np.uint64)
     return codes
-
-
-def _fields(data: NDArray[Any]) -> NDArray[np.uint8]:
-    columns = [data[name].reshape(len(data), -1) for name in data.dtype.names or ()]
-    return np.concatenate([column.astype(np.uint8) for column in columns], axis=1)
 
 
 def bulk_supports(family: Family) -> None:
