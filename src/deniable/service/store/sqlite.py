@@ -49,7 +49,7 @@ class SQLiteStore(SQLStore):
         if collection is not None:
             with suppress(OSError):  # it is there already, or SQLite will say why it cannot be
                 os.close(create(file))
-        elif not file.exists():
+        elif not os.path.lexists(file):
             raise InvalidArgument("store", path, "a file that exists")
         with _clear(file), closing(_readable(file)) as connection:
             if collection is not None:
@@ -107,6 +107,7 @@ class SQLiteStore(SQLStore):
 
     @contextmanager
     def _transaction(self, *, patient: bool = False) -> Iterator[sqlite3.Connection]:
+        self._require_same()
         with _clear(self.path):
             connection = self._connected()
             connection.execute("BEGIN IMMEDIATE")
@@ -122,6 +123,7 @@ class SQLiteStore(SQLStore):
     @contextmanager
     def _snapshot(self, *, patient: bool = False) -> Iterator[sqlite3.Connection]:
         """A connection of its own: readers never wait for the writer."""
+        self._require_same()  # SQLite would play our log into another file, and remove it
         with _clear(self.path), closing(_readable(self.path)) as connection:
             connection.execute("PRAGMA query_only = ON")
             connection.execute("BEGIN")
