@@ -404,7 +404,7 @@ def test_an_import_with_a_bad_piece_counts_nothing(tmp_path, monkeypatch):
     rows[-1] = 64
     pyarrow.parquet.write_table(Reports(mechanism, rows).to_arrow(), file)
     store = open_store(str(tmp_path / "target.db"), MARKS)
-    with pytest.raises(ValueError, match="0..63"):
+    with pytest.raises(ValueError, match=r"0\.\.63"):
         import_folder(store, folder)
     assert store.counts() == {}
     assert list(store.batches()) == []
