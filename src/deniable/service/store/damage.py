@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from deniable.errors import shorten
 from deniable.service.packing import Counts, add_counts
 from deniable.service.store.base import SCHEMA, from_bytes
 from deniable.service.store.seals import Seal, seal_kept, seal_manifest, seal_tokens
@@ -22,6 +23,8 @@ if TYPE_CHECKING:
 
 #: Bytes of an id and of the hash of a token.
 ID, HASH = 16, 32
+#: The tables that have a seal.
+SEALED = ("collection", "submissions", "batches", "tokens")
 #: Days since 1970 that a date can have.
 LAST_DAY = 2_932_896
 
@@ -33,6 +36,7 @@ def find_damage(store: SQLStore) -> Iterator[str]:
     if found:  # what the rows of broken tables say would be guesses
         return
     recount: Counts = {}
+    yield from _seals(store)
     yield from _collection(store)
     yield from _tokens(store)
     yield from _kept(store, "submissions", recount)
@@ -48,6 +52,12 @@ def find_damage(store: SQLStore) -> Iterator[str]:
 def _rows(store: SQLStore, statement: str) -> list[Any]:
     rows: list[Any] = store._run(store._seen, statement).fetchall()
     return rows
+
+
+def _seals(store: SQLStore) -> Iterator[str]:
+    for name, n, total in _rows(store, "SELECT name, n, sum FROM seals"):
+        if name not in SEALED or type(n) is not int or type(total) is not bytes:
+            yield f"seals: {shorten(name)}: this is no seal of a table"
 
 
 def _sealed(store: SQLStore, table: str, found: Seal) -> Iterator[str]:
