@@ -1,6 +1,7 @@
 """The command, as a user meets it."""
 
 import csv
+import html
 import inspect
 import io
 import json
@@ -18,6 +19,7 @@ import pytest
 import deniable
 from command import run
 from deniable.cli import app
+from deniable.studio.charts import save
 
 
 def apart(*arguments, code=0, env=None, **options):
@@ -313,3 +315,23 @@ def test_a_budget_has_a_row_for_every_number_of_reports(name, tmp_path):
     assert [rows[i]["one answer"] for i in (0, -1)] == pytest.approx([1.0, 2.0])
     assert rows[-1]["2 changes"] == pytest.approx(6.0)
     assert "one answer" in chart.read_text()
+
+
+#: Names that every object of JavaScript has, where charts are drawn.
+AWKWARD = ["__proto__", "constructor", "toString", "hasOwnProperty", 'quoted " \\ <b>', "plain"]
+
+
+def test_charts_draw_answers_of_any_name(tmp_path):
+    m = deniable.GRR(AWKWARD, 4.0)
+    tally = m.tally(m.privatize(AWKWARD * 50))
+    series = deniable.Series.of({"__proto__": tally, "constructor": tally})
+    charts = {
+        "estimate": (tally.estimate().plot([1 / 6] * 6), AWKWARD),
+        "risk": (deniable.inference_risk(m).plot(), AWKWARD),
+        "series": (series.plot(), [*AWKWARD, "__proto__", "constructor"]),
+    }
+    for name, (chart, shown) in charts.items():
+        file = save(chart, tmp_path / f"{name}.svg")
+        texts = re.findall(r"<text[^>]*>([^<]*)</text>", file.read_text())
+        found = [html.unescape(text) for text in texts]
+        assert sorted(text for text in found if text in AWKWARD) == sorted(shown)

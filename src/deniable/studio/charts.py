@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -33,9 +33,11 @@ def estimate_chart(estimate: Estimate, truth: NDArray[np.float64] | None = None)
     rows = estimate.rows()
     for row, t in zip(rows, [] if truth is None else truth.tolist(), strict=False):
         row["truth"] = t
-    drawn = [rows[i] for i in estimate.shown(DRAWN)]
-    value = alt.Y("value:N", sort=[row["value"] for row in drawn], title=None)
-    base = alt.Chart(alt.Data(values=drawn)).encode(y=value)
+    drawn = [{**rows[i], "place": place} for place, i in enumerate(estimate.shown(DRAWN))]
+    names = alt.Axis(labelExpr=label_of(row["value"] for row in drawn))
+    base = alt.Chart(alt.Data(values=drawn)).encode(
+        y=alt.Y("place:O", axis=names, title=None), description="value:N"
+    )
     share = alt.X("frequency:Q", title="share of respondents")
     layers = [
         base.mark_bar(color=BAR, height=14).encode(x=share),
@@ -51,6 +53,15 @@ def estimate_chart(estimate: Estimate, truth: NDArray[np.float64] | None = None)
         anchor="start",
     )
     return alt.layer(*layers).properties(width=520, title=title)
+
+
+def label_of(names: Iterable[Any]) -> str:
+    """The expression of a label, for values that stand in a chart as their places 0, 1, 2, ...
+
+    Vega keeps categories, and the texts of expressions, as keys of objects: __proto__ cannot be one
+    and constructor is there already. A blank before each text makes it another.
+    """
+    return f"slice({json.dumps([f' {name}' for name in names])}[datum.value], 1)"
 
 
 def _cap(base: Any, end: str) -> Any:

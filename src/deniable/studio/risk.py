@@ -6,18 +6,18 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from deniable.extras import altair
-from deniable.studio.charts import BAR, INK, TRUTH
+from deniable.studio.charts import BAR, INK, TRUTH, label_of
 
 
 def risk_chart(rows: Sequence[Mapping[str, Any]], title: str, words: Sequence[str]) -> Any:
     """A bar a value up to the prior, and a line from there to the largest posterior."""
     alt = altair()
     data = [
-        {"value": str(row["value"]), "before": row["before"], "after": row["at most after"]}
-        for row in rows
+        {"place": place, "before": row["before"], "after": row["at most after"]}
+        for place, row in enumerate(rows)
     ]
-    value = alt.Y("value:N", sort=[row["value"] for row in data], title=None)
-    base = alt.Chart(alt.Data(values=data)).encode(y=value)
+    names = alt.Axis(labelExpr=label_of(row["value"] for row in rows))
+    base = alt.Chart(alt.Data(values=data)).encode(y=alt.Y("place:O", axis=names, title=None))
     scale = alt.Scale(domain=[0, 1])
     before = alt.X("before:Q", title="how sure one can be", scale=scale, axis=alt.Axis(format="%"))
     layers = [

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from deniable.extras import altair
-from deniable.studio.charts import COLOURS, INK
+from deniable.studio.charts import COLOURS, INK, label_of
 
 if TYPE_CHECKING:
     from deniable.longitudinal.changes import Changes
@@ -49,12 +49,14 @@ def series_chart(
 def _base(series: Series, places: Sequence[int], rows: list[dict[str, Any]]) -> Any:
     """Rounds in order along x, and a colour a value."""
     alt = altair()
-    names = [str(series.values[i]) for i in places]
-    colours = alt.Scale(domain=names, range=list(COLOURS[: len(names)]))
+    drawn = list(range(len(places)))
+    colours = alt.Scale(domain=drawn, range=list(COLOURS[: len(drawn)]))
+    legend = alt.Legend(labelExpr=label_of(series.values[i] for i in places))
     order = [str(label) for label in series.rounds]
+    axis = alt.Axis(labelAngle=_angle(order), labelExpr=label_of(order))
     return alt.Chart(alt.Data(values=rows)).encode(
-        x=alt.X("round:O", sort=order, title="round", axis=alt.Axis(labelAngle=_angle(order))),
-        color=alt.Color("value:N", title=None, scale=colours, sort=names),
+        x=alt.X("at:O", title="round", axis=axis),
+        color=alt.Color("place:N", title=None, scale=colours, legend=legend),
     )
 
 
@@ -82,11 +84,13 @@ def _rows(
     marks = _flags(changes)
     rows = []
     for r, (label, estimate) in enumerate(zip(series.rounds, series.estimates, strict=True)):
-        for i in places:
+        for place, i in enumerate(places):
             low, high = estimate.intervals[i].tolist()
             row = {
                 "round": str(label),
                 "value": str(series.values[i]),
+                "at": r,
+                "place": place,
                 "frequency": float(estimate.frequencies[i]),
                 "low": low,
                 "high": high,
