@@ -4,11 +4,18 @@ import { el } from '/page.js';
 import { ask, askJSON } from '/server.js';
 
 const MOST = 40;
+/** Below so many answers a chart would show chance, and nearly single reports. */
+const LEAST = 100;
 const USUAL = 'bayes';
 /** What hinders all questions, not one: no answer, no token, too much at once. */
 const COMMON = [0, 401, 429, 503];
 const number = (x) => x.toLocaleString('en');
 const percent = (x) => `${(100 * x).toFixed(1)}\u00a0%`;
+
+const few = (n) => {
+  const answers = n === 1 ? '1 answer' : `${number(n)} answers`;
+  return `${n ? `${answers} so far` : 'No answers yet'}. Charts appear from ${LEAST} answers.`;
+};
 
 const words = ({ n, method, confidence, population }) =>
   `Bars: ${method}, from ${number(n)} reports. Lines: ${100 * confidence}\u00a0% intervals about the ${population}.`;
@@ -37,7 +44,7 @@ export class Card {
   constructor(question, bars, wake) {
     this.name = question.name;
     this.bars = bars;
-    this.count = el('dd', {}, '0');
+    this.count = el('dd', {}, 'loading');
     this.method = el('select', { id: `method-${this.name}`, onchange: wake },
       ...question.methods.map((name) => el('option', { selected: name === USUAL }, name)));
     this.round = el('select', { id: `round-${this.name}`, onchange: () => {
@@ -48,7 +55,7 @@ export class Card {
     this.wanted.value = question.candidates.join('\n');
     this.figure = el('div', { class: 'chart' });
     this.figure.style.minHeight = `${heightOf(Math.min(bars, MOST))}px`;
-    this.caption = el('figcaption', {}, 'No answers yet.');
+    this.caption = el('figcaption', {}, 'Loading …');
     this.numbers = el('div', { class: 'scroll' });
     this.node = this.#node(question);
   }
@@ -91,8 +98,9 @@ export class Card {
     this.count.textContent = number(n);
     const asking = `${n} ${this.#path('json')}`;
     if (asking === this.#asked) return;
-    if (n && !this.#found) this.caption.textContent = 'Estimating …';
-    this.#found = n ? await this.#estimate() : null;
+    const enough = n >= LEAST;
+    if (enough && !this.#found?.values) this.caption.textContent = 'Estimating …';
+    this.#found = enough ? await this.#estimate() : { problem: few(n) };
     this.#asked = asking;
     await this.redraw();
   }
@@ -117,10 +125,15 @@ export class Card {
   }
 
   async redraw() {
-    const { problem, values } = this.#found ?? { problem: 'No answers yet.' };
+    if (!this.#found) return;
+    const { problem, values } = this.#found;
     this.caption.textContent = problem ?? words(this.#found);
     this.node.classList.toggle('empty', !values);
-    if (!values) return;
+    if (!values) {
+      this.figure.replaceChildren();
+      this.numbers.replaceChildren();
+      return;
+    }
     const wanted = this.#wanted().size;  // and all others, of texts
     this.numbers.replaceChildren(tableOf(values, wanted ? wanted + 1 : this.bars));
     await draw(this.figure, values, this.caption.textContent).catch((error) => {

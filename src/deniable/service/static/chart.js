@@ -48,15 +48,18 @@ function specOf(rows, width, words) {
   const labels = { labelColor: colours.ink, titleColor: colours.soft, gridColor: colours.faint };
   return {
     description: words,
+    // Vega keeps categories as keys of objects: an answer such as __proto__ cannot be one.
+    params: [{ name: 'names', value: rows.map(({ value }) => value) }],
     data: { values: rows.map((row, place) => ({ ...row, place })) },
     width,
     height: STEP * rows.length,
     autosize: { type: 'fit-x', contains: 'padding' },
     encoding: {
       y: {
-        field: 'value', type: 'nominal', title: null,
-        sort: { field: 'place', op: 'min' }, axis: { labelLimit: width * 0.4, labelFontSize: 12 },
+        field: 'place', type: 'ordinal', title: null,
+        axis: { labelExpr: 'names[datum.value]', labelLimit: width * 0.4, labelFontSize: 12 },
       },
+      description: { field: 'value' },
       tooltip: [
         { field: 'value', title: 'answer' },
         percent('frequency', 'share'), percent('low', 'from'), percent('high', 'to'),

@@ -7,6 +7,8 @@ const EVERY = 2_000;
 const LONGEST = 60_000;
 const cards = new Map();
 
+/** When everything that is shown was last right. */
+let updated = null;
 let woken = false;
 let rise = () => {};
 
@@ -63,8 +65,11 @@ async function begin(status) {
 
 async function refresh() {
   const status = await askJSON('/v1/status');
+  if (byId('state').dataset.kind === 'trouble') say('waiting', 'Loading');
   if (!cards.size) await begin(status);
-  for (const question of status.questions) await cards.get(question.name).update(question);
+  const asked = status.questions.map((question) => cards.get(question.name).update(question));
+  const failed = (await Promise.allSettled(asked)).find(({ reason }) => reason);
+  if (failed) throw failed.reason;
 }
 
 /** Nobody without a token gets further than this. */
@@ -76,6 +81,7 @@ async function gate(words) {
   byId('token').focus();
   while (!hasToken()) await pause();
   byId('gate').hidden = true;
+  say('waiting', 'Loading');
 }
 
 byId('gate').addEventListener('submit', (event) => {
@@ -88,7 +94,8 @@ byId('gate').addEventListener('submit', (event) => {
 /** How long to wait after a failure: twice as long each time. */
 function stumble(error, failures) {
   const wait = Math.min(LONGEST, EVERY * 2 ** failures);
-  say('trouble', `${error.message} Trying again in ${wait / 1000} s; what is shown may be old.`);
+  const last = updated ? ` Last update ${updated.toLocaleTimeString()}.` : '';
+  say('trouble', `${error.message}${last} Trying again in ${wait / 1000} s.`);
   return wait;
 }
 
@@ -104,6 +111,7 @@ async function run() {
     try {
       await refresh();
       failures = 0;
+      updated = new Date();
       say('live', 'Live');
       // A server that needs long is asked less often.
       await pause(Math.max(EVERY, 2 * (performance.now() - began)));

@@ -1,8 +1,10 @@
-// Requests of an analyst, one at a time.
+// Requests of an analyst, a few at a time.
 import { secret } from '/page.js';
 
 const PLACE = 'deniable:token';
 const LONGEST = 120_000;
+/** Browsers keep about six connections to a server; some are left for scripts and files. */
+const AT_ONCE = 4;
 
 export class Refused extends Error {
   constructor(status, detail) {
@@ -27,13 +29,19 @@ async function request(path) {
   throw new Refused(response.status, detail ?? `The server answered ${response.status}.`);
 }
 
-let last = Promise.resolve();
+let running = 0;
+const waiting = [];
 
-/** The answer as bytes, when all requests before it have theirs. */
-export function ask(path) {
-  const mine = last.then(() => request(path));
-  last = mine.catch(() => {});
-  return mine;
+/** The answer as bytes; whoever comes when all places are taken waits for one. */
+export async function ask(path) {
+  if (running === AT_ONCE) await new Promise((resolve) => { waiting.push(resolve); });
+  else running += 1;
+  try {
+    return await request(path);
+  } finally {
+    if (waiting.length) waiting.shift()();  // the place is handed on
+    else running -= 1;
+  }
 }
 
 export const askJSON = async (path) => JSON.parse(await (await ask(path)).text());
