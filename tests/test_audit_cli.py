@@ -5,6 +5,7 @@ import io
 import json
 import os
 import re
+import shlex
 import subprocess
 import sys
 from pathlib import Path
@@ -229,6 +230,12 @@ def test_a_function_of_the_current_folder(tmp_path):
         ("--command cat -k 3 -v 1 -v 2", "'--size' must be left out with --value"),
         ("--command cat -v 1 -v 1", "different answers"),
         ("--command cat -k 2 -n 40 -t 2", "a JSON array of 2 reports"),
+        ("--command yes -k 2 -n 40", "printed 81 lines or more for 80 values"),
+        ("--command 'cat /dev/zero' -k 2 -n 40", "a line of 16,777,216 bytes or more"),
+        ("--command 'ls /nobody' -k 2 -n 40", "failed with code 2: ls: .*/nobody"),
+        ("--command '\"cat' -k 2", "No closing quotation"),
+        ("--callable fine:leaves -k 2", "no report of the value [01]: SystemExit: 0"),
+        ("grr -k 2147483646", "'size' must be an integer of 2..1048576"),
         ("--library opendp --seed 1", "'--seed' must be left out with --library"),
     ],
 )
@@ -236,11 +243,12 @@ def test_refusals_are_one_line(monkeypatch, capsys, tmp_path, arguments, words):
     (tmp_path / "boom.py").write_text("1 / 0\n")
     (tmp_path / "fine.py").write_text(
         "def fails(value):\n    return {}['nobody']\n\n\n"
+        "def leaves(value):\n    raise SystemExit(0)\n\n\n"
         "def deep(value):\n    found = []\n    found.append(found)\n    return found\n"
     )
     monkeypatch.setattr(sys, "path", [str(tmp_path), *sys.path])
     monkeypatch.delitem(sys.modules, "fine", raising=False)
-    code, _, said = inside(monkeypatch, capsys, *arguments.split())
+    code, _, said = inside(monkeypatch, capsys, *shlex.split(arguments))
     assert code == 2
     assert re.search(words, said)
     assert len(said.splitlines()) == 1

@@ -152,6 +152,9 @@ def test_the_table_of_mechanisms_takes_huge_domains():
     assert next(row for row in rows if row["name"] == "hr")["n_variance"] > 1
 
 
+HUGE = "1" + "0" * 400
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
@@ -162,6 +165,10 @@ def test_the_table_of_mechanisms_takes_huge_domains():
         (("simulate", "--methods", "odd", "-m", "grr"), "'method' must be one of"),
         (("simulate", "-m", "grr", "--runs", "1", "-c", "x.pdf"), "'chart' must be"),
         (("simulate", "-m", "brr"), "2 answers for BRR"),
+        (("simulate", "-m", "grr", "-k", "2000000000"), "'size' must be an integer of 2..16777216"),
+        (("simulate", "-m", "grr", "-n", HUGE), "'respondents' must be an integer of 1.."),
+        (("simulate", "-m", "grr", "--runs", HUGE), "less than or equal to 1048576"),
+        (("manipulate", "grr", "-n", HUGE), "'respondents' must be an integer of 1.."),
         (("mechanisms", "--format", "xml"), "xml"),
         (("demo", "-n", "0"), "greater than or"),
         (("budget", "-m", "grr"), "one that remembers: basicrappor, rappor, lgrr"),
@@ -173,6 +180,13 @@ def test_bad_options_get_one_clear_line(arguments, message, tmp_path):
     result = run(*arguments, code=2, cwd=tmp_path)
     assert message in " ".join(result.stderr.split())
     assert "Traceback" not in result.stderr
+
+
+def test_a_file_that_is_nested_too_deeply_gets_one_line(tmp_path):
+    (tmp_path / "deep.toml").write_text("a = " + "[" * 100_000)
+    said = run("check", str(tmp_path / "deep.toml"), code=2).stderr
+    assert said.startswith("deniable: ")
+    assert len(said.splitlines()) == 1
 
 
 def test_help_is_quick():
@@ -195,6 +209,8 @@ def files(tmp_path_factory):
     (folder / "weak.tally").write_bytes(weak.tally(weak.privatize(answers)).to_bytes())
     (folder / "spec.json").write_text(json.dumps(strong.to_spec()))
     (folder / "list.json").write_text("[]")
+    (folder / "none.json").write_text("")
+    (folder / "cut.tally").write_bytes((folder / "weak.tally").read_bytes()[:-1])
     return folder
 
 
@@ -225,6 +241,19 @@ def test_estimate_combines_files(files):
     [
         (["bare.parquet"], (), "'mechanism' must be given"),
         (["missing.parquet"], (), "No such file"),
+        (["weak.tally", "./weak.tally"], (), "would count twice"),
+        (["weak.tally", "cut.tally"], (), "cut.tally: the tally is truncated"),
+        (["weak.tally"], ("-m", "none.json"), "none.json: this is not JSON"),
+        (
+            ["weak.tally"],
+            ("--method", "ibu", "-o", "iterations=" + "[" * 9000),
+            "'iterations' must",
+        ),
+        (
+            ["weak.tally"],
+            ("--method", "ibu", "-o", "iterations=" + "9" * 5000),
+            "'iterations' must",
+        ),
         (["spec.json"], (), "is not a Parquet file"),
         (["weak.tally"], ("-m", "spec.json"), "different mechanisms"),
         (["weak.tally"], ("-m", "list.json"), "'mechanism' must be a JSON file with a spec"),

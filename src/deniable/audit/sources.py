@@ -5,9 +5,12 @@ from __future__ import annotations
 import json
 import shlex
 import subprocess
-from collections.abc import Callable, Sequence
+from collections import deque
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import partial
+from tempfile import TemporaryFile
+from threading import Thread, Timer
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -31,6 +34,8 @@ if TYPE_CHECKING:
 Draw = Callable[[Sequence[Any]], list[Column]]
 #: Seconds that a program may take for all of its reports.
 PATIENCE = 600
+#: Bytes that a line may have.
+LONGEST = 1 << 24
 MOST_ROUNDS = 1000
 
 
@@ -89,7 +94,7 @@ def _made(make: Callable[[], Any], failed: str) -> Any:
     """What a foreign function returns, or one line about how it failed."""
     try:
         return make()
-    except Exception as error:
+    except (Exception, SystemExit) as error:  # one that leaves would end the audit, too
         said = f"{type(error).__name__}: {error}".rstrip(": ")
         raise CorruptData(f"{failed}: {said}") from error
 
@@ -113,14 +118,15 @@ def of_command(command: str | Sequence[str], reports: int = 1) -> Draw:
     Where a device reports several times, the line is a JSON array of so many reports.
     """
     require_int("reports", reports, 1, MOST_ROUNDS)
-    words = shlex.split(command) if isinstance(command, str) else list(command)
+    words = _words(command)
     if not words:
         raise InvalidArgument("command", command, "a program and its arguments")
 
     def draw(answers: Sequence[Any]) -> list[Column]:
-        lines = _run(words, "".join(f"{value}\n" for value in answers)).split("\n")[:-1]
+        lines = _run(words, "".join(f"{value}\n" for value in answers), len(answers))
         if len(lines) != len(answers):
-            raise CorruptData(f"{words[0]!r} printed {len(lines)} lines for {len(answers)} values")
+            found = f"{len(lines)} lines{' or more' if len(lines) > len(answers) else ''}"
+            raise CorruptData(f"{words[0]!r} printed {found} for {len(answers)} values")
         if reports == 1:
             return [[_parsed(line) for line in lines]]
         return [list(column) for column in zip(*(_several(x, reports) for x in lines), strict=True)]
@@ -128,21 +134,74 @@ def of_command(command: str | Sequence[str], reports: int = 1) -> Draw:
     return draw
 
 
-def _run(words: list[str], text: str) -> str:
+def _words(command: str | Sequence[str]) -> list[str]:
     try:
-        done = subprocess.run(
-            words, input=text, capture_output=True, encoding="utf-8", errors="surrogateescape",
-            timeout=PATIENCE, check=False,
-        )  # fmt: skip
-    except OSError as error:
-        raise InvalidArgument("command", words, f"a program that starts ({error})") from error
-    except subprocess.TimeoutExpired:
-        raise CorruptData(f"{words[0]!r} was not done after {PATIENCE:g} seconds") from None
-    if done.returncode:
-        said = done.stderr.strip().splitlines() or ["no message"]
-        told = next((line.strip() for line in said if "Error" in line), said[-1])
-        raise CorruptData(f"{words[0]!r} failed with code {done.returncode}: {told}")
-    return done.stdout
+        return shlex.split(command) if isinstance(command, str) else list(command)
+    except ValueError as error:
+        allowed = f"a program and its arguments ({error})"
+        raise InvalidArgument("command", command, allowed) from None
+
+
+def _run(words: list[str], text: str, count: int) -> list[str]:
+    """The lines that a program prints: of one that prints more than ``count``, one more."""
+    with TemporaryFile() as given:
+        given.write(text.encode(errors="surrogateescape"))
+        given.seek(0)
+        try:
+            process = subprocess.Popen(
+                words, stdin=given, stdout=subprocess.PIPE, stderr=subprocess.PIPE
+            )
+        except (OSError, ValueError) as error:
+            allowed = f"a program that starts ({error})"
+            raise InvalidArgument("command", words, allowed) from error
+    said: deque[bytes] = deque(maxlen=16)
+    errors: Any = process.stderr
+    listening = Thread(
+        target=said.extend, args=[iter(partial(errors.read1, 4096), b"")], daemon=True
+    )
+    with process:
+        listening.start()
+        try:
+            lines = _watched(process, words[0], count)
+        finally:
+            listening.join(1)  # a program of the program may hold it open
+    if process.returncode and len(lines) <= count:
+        raise CorruptData(f"{words[0]!r} failed with code {process.returncode}: {_told(said)}")
+    return lines
+
+
+def _watched(process: subprocess.Popen[bytes], name: str, count: int) -> list[str]:
+    """The lines of a program, which is ended if it takes too long or prints without end."""
+    patience = Timer(PATIENCE, process.kill)
+    patience.start()
+    try:
+        lines = _lines(process.stdout, name, count + 1)
+        if len(lines) <= count:
+            process.wait()
+        if not patience.is_alive():
+            raise CorruptData(f"{name!r} was not done after {PATIENCE:g} seconds")
+    finally:
+        patience.cancel()
+        process.kill()
+    return lines
+
+
+def _lines(output: Any, name: str, most: int) -> list[str]:
+    found: list[str] = []
+    while len(found) < most:
+        line: bytes = output.readline(LONGEST)
+        if len(line) == LONGEST:
+            raise CorruptData(f"{name!r} printed a line of {LONGEST:,} bytes or more")
+        if not line.endswith(b"\n"):
+            break
+        found.append(line[:-1].decode(errors="surrogateescape"))
+    return found
+
+
+def _told(said: Iterable[bytes]) -> str:
+    """The line of an error, or the last one."""
+    lines = b"".join(said).decode(errors="replace").strip().splitlines() or ["no message"]
+    return next((line.strip() for line in lines if "Error" in line), lines[-1])
 
 
 def _parsed(line: str) -> Any:

@@ -63,6 +63,9 @@ def main() -> None:
     except MemoryError:
         typer.secho("deniable: not enough memory; choose fewer answers or respondents", err=True)
         sys.exit(2)
+    except RecursionError:
+        typer.secho("deniable: the input is nested too deeply", fg="red", err=True)
+        sys.exit(2)
     except (ValueError, ImportError, OSError) as error:
         typer.secho(f"deniable: {error}", fg="red", err=True)
         sys.exit(2)

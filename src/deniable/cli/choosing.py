@@ -70,7 +70,9 @@ def simulate(
     methods: Annotated[
         str, typer.Option("--methods", help="Names separated by commas, or: all.")
     ] = "unbiased",
-    runs: Annotated[int, typer.Option(min=1, help="Repetitions to average over.")] = 20,
+    runs: Annotated[
+        int, typer.Option(min=1, max=1 << 20, help="Repetitions to average over.")
+    ] = 20,
     seed: Annotated[int | None, typer.Option(min=0, help="For a reproducible simulation.")] = None,
     layout: Layout = Format.table,
     chart: Chart = None,

@@ -14,6 +14,8 @@ from deniable.studio.formats import Format
 
 #: What is used unless something else is said.
 SIZE, EPSILON = 16, 1.0
+#: Answers of a mechanism that is run here.
+MOST_ANSWERS = 1 << 20
 #: Verdicts that end the command with code 1.
 BAD = ("violated", "suspicious", "not enumerated")
 #: Options that a kind of subject has no use for.
@@ -168,6 +170,8 @@ class Outcome:
 
 def run(subject: Subject, settings: Settings) -> Outcome:
     """Audit the subject."""
+    if subject.kind in ("all", "mechanism"):
+        require_int("size", settings.k, 2, MOST_ANSWERS)
     if subject.kind == "all":
         return _all(settings)
     if subject.kind == "library":

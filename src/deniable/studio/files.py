@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from deniable.errors import InvalidArgument
+from deniable.errors import CorruptData, InvalidArgument, MismatchError
 from deniable.longitudinal.rounds import MAGIC as ROUNDS
 from deniable.longitudinal.rounds import Round, Rounds
 from deniable.mechanisms import Mechanism, from_spec
@@ -18,13 +19,18 @@ from deniable.texts import tidy
 
 def read_sources(files: Sequence[Path], spec: Path | None) -> list[Tally | Reports]:
     """Each file as a tally or as reports; ``spec`` names the mechanism that they must have."""
+    names = [str(file.resolve()) for file in files]
+    if len(set(names)) < len(names):
+        allowed = "different files: the reports of one that is given twice would count twice"
+        raise InvalidArgument("files", [str(file) for file in files], allowed)
     mechanism = None if spec is None else read_mechanism(spec)
     return [_read(file, mechanism) for file in files]
 
 
 def read_mechanism(file: Path) -> Mechanism:
     """The mechanism of a JSON file with its spec."""
-    spec = parse_json(file.read_bytes())
+    with _named(file):
+        spec = parse_json(file.read_bytes())
     if not isinstance(spec, dict):
         raise InvalidArgument("mechanism", str(file), "a JSON file with a spec (an object)")
     return from_spec(spec)
@@ -48,7 +54,7 @@ def read_options(texts: Sequence[str]) -> dict[str, Any]:
             raise InvalidArgument("option", text, "NAME=VALUE, each name once")
         try:
             options[name] = json.loads(value)
-        except json.JSONDecodeError:
+        except (ValueError, RecursionError):  # no JSON, or numbers and lists beyond all use
             options[name] = value
     return options
 
@@ -57,7 +63,8 @@ def read_rounds(files: Sequence[Path], spec: Path | None) -> dict[Round, Tally |
     """Each file as a round that is named for it; or the rounds of one file."""
     mechanism = None if spec is None else read_mechanism(spec)
     if len(files) == 1 and _starts_with(files[0], ROUNDS):
-        return dict(Rounds.from_bytes(files[0].read_bytes(), mechanism).tallies())
+        with _named(files[0]):
+            return dict(Rounds.from_bytes(files[0].read_bytes(), mechanism).tallies())
     names = [file.stem for file in files]
     if len(set(names)) < len(names):
         raise InvalidArgument("files", names, "files of different names, one a round")
@@ -71,8 +78,20 @@ def _starts_with(file: Path, magic: bytes) -> bool:
 
 def _read(file: Path, mechanism: Mechanism | None) -> Tally | Reports:
     if _starts_with(file, MAGIC):
-        return Tally.from_bytes(file.read_bytes(), mechanism)
+        with _named(file):
+            return Tally.from_bytes(file.read_bytes(), mechanism)
     if _starts_with(file, ROUNDS):
         allowed = "reports or tallies; `deniable series` reads a file of rounds, alone"
         raise InvalidArgument("files", str(file), allowed)
-    return Reports.from_parquet(file, mechanism)
+    with _named(file):
+        return Reports.from_parquet(file, mechanism)
+
+
+@contextmanager
+def _named(file: Path) -> Iterator[None]:
+    """Say which of several files is damaged or belongs to something else."""
+    try:
+        yield
+    except (CorruptData, MismatchError) as error:
+        told = str(error)
+        raise type(error)(told if str(file) in told else f"{file}: {told}") from error

@@ -8,10 +8,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from deniable.errors import InvalidArgument
+from deniable.errors import InvalidArgument, require_int
 from deniable.estimation import Estimate, combine, metrics
 from deniable.mechanisms import Mechanism
 
+#: What a simulation can hold in memory.
+MOST_ANSWERS, MOST_RESPONDENTS = 1 << 24, 1 << 40
 #: Shapes of a population of k values; each is normalised.
 DISTRIBUTIONS: dict[str, Callable[[int], NDArray[np.floating[Any]]]] = {
     "uniform": lambda k: np.ones(k),
@@ -27,6 +29,8 @@ def population(distribution: str, k: int, n: int, rng: np.random.Generator) -> N
     shuffled."""
     if distribution not in DISTRIBUTIONS:
         raise InvalidArgument("distribution", distribution, f"one of {', '.join(DISTRIBUTIONS)}")
+    require_int("size", k, 2, MOST_ANSWERS)
+    require_int("respondents", n, 1, MOST_RESPONDENTS)
     shape = DISTRIBUTIONS[distribution](k)
     edges = np.rint(np.cumsum(shape / shape.sum()) * n).astype(np.int64)
     values = np.repeat(np.arange(k, dtype=np.uint32), np.diff(edges, prepend=0))
