@@ -16,7 +16,7 @@ for name in ("grr", "oue", "ss", "olh", "hr"):
 package = Path(dn.__file__).parent
 assert (package / "py.typed").exists()
 static = package / "service" / "static"
-for name in ("client.js", "dashboard.html", "answer.html", "style.css"):
+for name in ("client.js", "promise.js", "book.js", "dashboard.html", "answer.html", "style.css"):
     assert (static / name).stat().st_size, name
 assert "Client" in (static / "client.js").read_text()
 print("the wheel works")

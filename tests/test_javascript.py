@@ -1,15 +1,20 @@
 """The JavaScript client: its own tests, and reports of every shape under a server's eyes."""
 
+import copy
 import json
+import random
 import re
 import shutil
 import subprocess
 import unicodedata
+from itertools import product
 from pathlib import Path
 
 import pytest
 
 import deniable as dn
+from deniable.collection.manifest import Collection
+from deniable.collection.questions import Question
 from deniable.collection.rows import row_check
 from deniable.texts import tidy
 
@@ -80,3 +85,109 @@ def test_texts_are_tidied_alike():
     pairs = [(text, found) for text, found in zip(texts, json.loads(done.stdout), strict=True)]
     assert [text for text, found in pairs if found not in (None, tidy(text))] == []
     assert sum(found is not None for _, found in pairs) > 10_000
+
+
+#: Remembered with changes, these keep no promise, whatever their integers.
+COARSE = {"lblh", "lolh", "dbitflippm"}
+#: What a publisher might change by hand, and by how much: nothing that doubles could miss.
+FACTORS = (0.25, 0.5, 0.8, 0.97, 0.9999, 1.0001, 1.03, 1.25, 2.0, 8.0)
+
+
+def every_question():
+    """Questions with every mechanism, few and many answers, small and large epsilons."""
+    names, every = sorted(dn.mechanisms()), []
+    for name, k, epsilon in product(names, (2, 3, 40), (0.3, 1.0, 2.5)):
+        if name == "brr" and k > 2:
+            continue
+        mechanism = dn.mechanism(name, [f"answer {v}" for v in range(k)], epsilon)
+        every.append(Question("q", "?", "choice", mechanism))
+    for name, epsilon in product(("cms", "hcms", "orr", "orappor", "rappor"), (0.5, 2.0)):
+        every.append(Question("q", "?", "text", dn.mechanism(name, dn.Text(), epsilon)))
+    return every
+
+
+def random_manifest(rng, pool):
+    """Rounds, changes and questions with as little room in epsilon as they need; or None."""
+    picked = [rng.choice(pool) for _ in range(rng.choice((1, 1, 1, 2, 4)))]
+    questions = tuple(Question(f"q{i}", "?", q.kind, q.mechanism) for i, q in enumerate(picked))
+    rounds = rng.choice((1, 1, 2, 3, 7, 40))
+    divide = "sampled" if rounds == 1 and rng.random() < 0.3 else "split"
+    changes = rng.choice((0, 0, rng.randrange(rounds)))
+    # A collection that was not checked, to learn what it spends.
+    loose = Collection.__new__(Collection)
+    fields = {"title": "t", "about": "", "divide": divide, "rounds": rounds, "changes": changes}
+    vars(loose).update(fields | {"questions": questions, "epsilon": 32.0})
+    if coarse(rounds, changes, [q.mechanism.name for q in questions]):
+        vars(loose)["changes"] = 0
+    if loose.spent > 32:
+        return None
+    asked = [question.to_json() for question in questions]
+    return {"deniable": 1, **fields, "epsilon": loose.spent, "questions": asked}
+
+
+def coarse(rounds, changes, names):
+    return rounds > 1 and changes > 0 and not COARSE.isdisjoint(names)
+
+
+def tampered(rng, manifest):
+    """One number of a manifest is another, or none is."""
+    data = copy.deepcopy(manifest)
+    spec = rng.choice(data["questions"])["mechanism"]
+    places = [(data, "epsilon"), (data, "epsilon"), (data, "changes"), (data, "rounds")]
+    places += [(spec, name) for name in ("epsilon", "epsilon_1", "epsilon_inf") if name in spec]
+    places += [(spec[part], name) for part in ("design", "thresholds") for name in spec[part]]
+    where, name = rng.choice([*places, (data, None), (data, None)])
+    if name is None:
+        return data
+    if where is spec["thresholds"] and rng.random() < 0.3:  # what was kept is flipped
+        spec["thresholds"] = {name: str(2**64 - int(x)) for name, x in where.items()}
+        return data
+    factor = rng.choice(FACTORS)
+    if isinstance(where[name], str):
+        where[name] = str(max(1, min(2**64 - 1, int(int(where[name]) * factor))))
+    elif isinstance(where[name], int) and "epsilon" not in name:
+        where[name] = rng.choice((where[name] - 1, where[name] + 1, int(where[name] * factor)))
+    else:
+        where[name] *= factor
+    return data
+
+
+def judged(manifest):
+    """Whether Python accepts it."""
+    data = json.loads(manifest)
+    names = [question["mechanism"]["mechanism"] for question in data["questions"]]
+    if coarse(data["rounds"], data["changes"], names):
+        return False
+    try:
+        Collection.from_manifest(manifest.encode())
+    except ValueError:
+        return False
+    return True
+
+
+def test_javascript_accepts_the_manifests_that_python_accepts():
+    """Thousands with rounds, memory and tampered integers: the same ones are refused."""
+    rng, pool = random.Random(16), every_question()
+    assert len({q.mechanism.name for q in pool}) == 28
+    honest = [found for _ in range(2500) if (found := random_manifest(rng, pool))]
+    manifests = [json.dumps(tampered(rng, found)) for found in honest for _ in range(2)]
+    done = subprocess.run(
+        ["node", Path(__file__).with_name("verdicts.mjs")], input="\n".join(manifests), text=True,
+        capture_output=True, check=True, timeout=120,
+    )  # fmt: skip
+    found = done.stdout.split()
+    expected = [judged(manifest) for manifest in manifests]
+    wrong = [
+        (said, manifest) for said, right, manifest in zip(found, expected, manifests, strict=True)
+        if (said == "ok") != right
+    ]  # fmt: skip
+    assert wrong == []
+    assert set(found) <= {"ok", "bad-manifest", "broken-promise"}
+    assert min(found.count("ok"), found.count("broken-promise")) > 1000
+    assert (
+        sum(
+            said == "ok" and '"rounds": 1,' not in m
+            for said, m in zip(found, manifests, strict=True)
+        )
+        > 300
+    )  # noqa: E501

@@ -101,6 +101,14 @@ def test_files_name_only_files_that_are_served(path):
     assert set(asked) <= {*PLACES, "/vega.js"}
 
 
+def test_the_modules_of_the_client_are_served(collector):
+    """Beside each other, as they import each other."""
+    for place in ("/client.js", "/promise.js", "/book.js"):
+        asked = re.findall(r"""from ['"]\.(/[\w.]*)['"]""", collector.get(place)[2].decode())
+        assert set(asked) <= set(PLACES)
+        assert bool(asked) == (place == "/client.js")
+
+
 def test_the_chart_library_is_made_once_and_travels_compressed(collector):
     status, headers, packed = collector.get("/vega.js", accept_encoding="br, gzip")
     assert (status, headers["Content-Encoding"]) == (200, "gzip")

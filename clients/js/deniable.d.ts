@@ -2,13 +2,20 @@
 export class DeniableError extends Error {
   constructor(type: string, message: string);
   /**
-   * From the client: "bad-manifest", "bad-answer", "bad-round", "prepared", "memo", "coins",
-   * "other-collection", "no-answer" (the network failed) or "unexpected". From a server: the word
-   * after `urn:deniable:` of its problem, such as "id-used".
+   * From the client: "bad-manifest", "broken-promise" (its integers reveal more than its epsilon),
+   * "too-much" (epsilon is above `maxEpsilon`), "other-collection", "changed" (this device answered
+   * another collection at this address), "answered" (this round was answered), "bad-answer",
+   * "bad-round", "prepared" (prepare first, or again), "memo" (the book failed), "coins" (no random
+   * numbers), "no-answer" (the network failed) or "unexpected". From a server: the word after
+   * `urn:deniable:` of its problem, such as "id-used".
    */
   type: string;
   /** From `client.answer`: `await error.sheet.send()` sends the same again, which is counted once. */
   sheet?: Sheet;
+  /** With "changed": the digest to agree to, as `another`. */
+  digest?: string;
+  /** With "changed": the epsilons of what this device answered here before, added up. */
+  spent?: number;
 }
 
 export type Answer = string | number | boolean;
@@ -47,18 +54,38 @@ export interface Manifest {
   questions: Question[];
 }
 
-/** Where a device remembers: localStorage, or anything like it; promises are awaited. */
-export interface Memo {
-  /** What was kept under this name, or null. */
-  getItem(name: string): string | null | Promise<string | null>;
-  setItem(name: string, text: string): void | Promise<void>;
+/** What the book says of a collection. Secrets, words and ids are in hexadecimal. */
+export interface Page {
+  epsilon: number;
+  /** By the place of a question in the manifest; keys are integers below 2^64, ascending. */
+  memos: Record<string, { secret: string; keys: string[] }>;
+  /** By round: what was drawn and not used yet, or what was sent. */
+  rounds: Record<string, { words: string; id?: string } | { body: string }>;
+}
+
+/** By digest. Plain data: JSON and structured clones hold it. */
+export type Entry = Record<string, Page>;
+
+/** Where a device keeps what it drew and sent. Default: IndexedDB. */
+export interface Book {
+  /**
+   * Replaces the entry of an address by `change(entry)`; of an address that is not known, by
+   * `change({})`. `change` is called once, and nobody else writes meanwhile: no other tab, thread or
+   * process. It may change the entry that it gets, and return it. If it throws, nothing is changed
+   * and the promise is rejected with what it threw. Resolves when the new entry is on a disk.
+   */
+  update(address: string, change: (entry: Entry) => Entry): Promise<unknown>;
 }
 
 export interface Options {
   /** The digest that the manifest must have, in lower-case hexadecimal. */
   digest?: string;
-  /** Default: localStorage. */
-  memo?: Memo;
+  /** Refuses a manifest with a larger epsilon ("too-much"). Default: 8. */
+  maxEpsilon?: number;
+  /** Default: IndexedDB; where there is none, a book must be given, or null to keep nothing. */
+  book?: Book | null;
+  /** The digest of this collection, to agree that it is another than the one answered here before. */
+  another?: string;
   /** Default: the global one. */
   fetch?: typeof fetch;
   /** Sent as `Authorization: Bearer <key>` with submissions, and only with these. */
@@ -69,8 +96,6 @@ export interface Options {
   tries?: number;
   /** Milliseconds before the second try; they double each time. Default: 500. */
   pause?: number;
-  /** For test vectors only: so many bytes, in place of secure ones. */
-  random?: (count: number) => Uint8Array;
 }
 
 /** What would be sent. */
@@ -81,19 +106,24 @@ export interface Submission {
 }
 
 export interface Sheet {
-  /** Those to ask: all, or the one that was drawn. */
+  /** Those to ask: all, or the one that was drawn; none if this round was answered. */
   readonly questions: Question[];
-  /** Randomises the answers, once: the same answers again give the same bytes, others an error. */
+  /** What was sent in this round, or may have been: nothing else is sent in it any more. */
+  readonly body: string | undefined;
+  /** Randomises the answers. Coins are drawn once: the same answers again give the same bytes. */
   prepare(answers: Answers): Promise<Submission>;
-  /** Sends what is prepared. `counted` is false if the server had counted it before. */
+  /**
+   * Sends `body`, or what was prepared last, which is `body` from then on, whatever the server says.
+   * `counted` is false if the server had counted it before.
+   */
   send(): Promise<{ counted: boolean }>;
 }
 
 export interface Client {
   readonly manifest: Manifest;
   readonly digest: string;
-  begin(round?: number): Sheet;
-  /** `begin`, `prepare` and `send`. After an error never answer again: send its `sheet` again. */
+  begin(round?: number): Promise<Sheet>;
+  /** `begin`, `prepare` and `send`. After an error with a `sheet` send that again. */
   answer(answers: Answers, round?: number): Promise<{ counted: boolean }>;
 }
 
@@ -138,5 +168,5 @@ export function tidy(text: string, fold?: 'case' | 'none'): string;
 /** The code of a text, tidied first: what stands for it as a value. */
 export function textCode(text: string): Promise<bigint>;
 
-/** Bytes of `crypto.getRandomValues`, any number of them. */
+/** Bytes of `crypto.getRandomValues`, any number of them; refuses a source that repeats itself. */
 export function secureBytes(count: number): Uint8Array;

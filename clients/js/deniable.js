@@ -1,4 +1,6 @@
 // An answer goes in, only its report comes out: see docs/formats.md, memo.md and wire-format.md.
+import { browserBook } from './book.js';
+import { affordable, honest } from './promise.js';
 
 export class DeniableError extends Error {
   name = 'DeniableError';
@@ -42,15 +44,29 @@ function drawn(bytes, draw) {
   return 8 * coins.used === bytes.length ? result : refuse('coins', 'too many');
 }
 
+let before;
+
+/** Refuses a dead source: words that come again, or one byte over and over. By chance: 2^-30. */
+function alive({ buffer }) {
+  const words = new BigUint64Array(buffer, 0, buffer.byteLength >> 3);
+  const flat = (word) => word % 0x0101010101010101n === 0n;
+  if (new Set([before, ...words]).size <= words.length || words.some(flat)) {
+    refuse('coins', 'the random numbers of this device are none: nothing is sent');
+  }
+  before = words[0] ?? before;
+}
+
 export function secureBytes(count) {
   const bytes = new Uint8Array(count);
   for (let at = 0; at < count; at += 65536) crypto.getRandomValues(bytes.subarray(at, at + 65536));
+  alive(bytes);
   return bytes;
 }
 
 const utf8 = (text) => new TextEncoder().encode(text);
 const sha256 = async (bytes) => new Uint8Array(await crypto.subtle.digest('SHA-256', bytes));
 const hex = (bytes) => Array.from(bytes, (x) => x.toString(16).padStart(2, '0')).join('');
+const unhex = (text) => Uint8Array.from(text.match(/../g) ?? [], (x) => parseInt(x, 16));
 const join = (...parts) => Uint8Array.from(parts.flatMap((part) => [...part]));
 const range = (size) => Array.from({ length: size }, (_, i) => i);
 
@@ -240,7 +256,6 @@ const HADAMARD = {
 
 const HISTOGRAM = {
   instant(p, begun, kept, coins) {
-    p.weights ??= laplace(p);
     const bytes = Uint8Array.from(range(p.k), () => {
       let left = coins.word();
       return p.weights.findIndex((weight) => (left -= weight) < 0n);
@@ -320,15 +335,26 @@ const read = (label) => String(spell(label, 'True', 'False'));
 const isLabels = (x) => isList(x, isLabel) && differ(x, read)
   && differ(x, (label) => spell(label, 1, 0));
 
-function limits(k, { epsilon, design: { cohorts, steps } }) {
+function limits(k, { mechanism, epsilon, design: { cohorts, hashes, modulus, steps } }) {
   const rows = rowsFor(k);
   return {
-    theta: [512, 1024], omega: [1, k - 1], w: [1, k], g: [2, 65536], modulus: [k, 2 ** 31 - 1],
-    block: [2, 2 ** 31], b: [rows, 64 * rows], seed: [cohorts ? 0 : -1, 2 ** 32 - 1],
+    theta: [512, 1024], omega: [1, k - 1], w: [1, k], modulus: [k, 2 ** 31 - 1],
+    g: [2, /blh/.test(mechanism) ? 2 : Math.min(modulus, 65536)],
+    block: [2, 2 ** 31], b: [rows, Math.min(64 * rows, 2 ** 31)],
+    seed: [cohorts ? 0 : -1, 2 ** 32 - 1],
     steps: [1, 16], reach: [0, Math.min((255 - steps) / 2, (80 * steps) / epsilon - steps)],
-    cohorts: [1, 65536], width: [2, 65536], hashes: [1, 16], permuted: [0, 1],
+    cohorts: [1, 65536], width: [2, 65536], hashes: [1, 16],
+    permuted: [0, k && !(hashes > 1) ? 1 : 0],
   };
 }
+
+function isPrime(x) {
+  for (let d = 2; d * d <= x; d++) if (x % d === 0) return false;
+  return true;
+}
+
+const SORTS = { b: (x) => !(x & (x - 1)), modulus: isPrime };
+SORTS.block = SORTS.b;
 
 /** The integers of a spec; k is 0 for texts. */
 function parameters(where, spec) {
@@ -348,10 +374,12 @@ function parameters(where, spec) {
   });
   const range = limits(k, spec);
   check(where, spec.design, allOf(design, (x, all, name) =>
-    isInt(x, ...range[name]) && (name[0] !== 'b' || !(x & (x - 1)))));
+    isInt(x, ...range[name]) && (SORTS[name]?.(x) ?? true)));
   check(where, spec.thresholds, allOf(thresholds, isThreshold));
   const p = { ...spec.design, k };
   for (const name of thresholds) p[name] = BigInt(spec.thresholds[name]);
+  if (p.decay) p.weights = laplace(p);
+  if (!honest(spec, p)) refuse('broken-promise', `${where}: its integers break its epsilon`);
   return p;
 }
 
@@ -385,6 +413,8 @@ export async function mechanism(spec, where = 'spec') {
   };
   const only = (bytes, step, ...more) => drawn(bytes, (coins) => steps[step](p, ...more, coins));
   return {
+    name: spec.mechanism,
+    p,
     ...wordsOf(p, steps, plain(0)),
     twoSteps: /permanent/.test(thresholds) || spec.mechanism === 'dbitflippm',
     report: (value, bytes) => drawn(bytes, (coins) => report(value, coins)),
@@ -421,7 +451,7 @@ async function checkQuestion(question) {
     ask: isText,
     ...KINDS[question.kind],
   });
-  return [question.name, made];
+  return made;
 }
 
 async function understood(bytes) {
@@ -438,7 +468,10 @@ async function understood(bytes) {
       && differ(x, (question) => question.name),
   });
   const mechanisms = await Promise.all(manifest.questions.map(checkQuestion));
-  return { manifest, mechanisms: Object.fromEntries(mechanisms) };
+  if (!affordable(manifest, mechanisms)) {
+    refuse('broken-promise', `the questions reveal more than epsilon ${manifest.epsilon}`);
+  }
+  return { manifest, mechanisms };
 }
 
 /** No message repeats an answer. */
@@ -462,9 +495,8 @@ async function encode({ name, kind, edges, mechanism: { domain } }, answers) {
 
 async function recalled(secret, label, number, words) {
   const { subtle } = crypto;
-  const bytes = Uint8Array.from(secret.match(/../g), (x) => parseInt(x, 16));
   const hash = { name: 'HMAC', hash: 'SHA-256' };
-  const mac = await subtle.importKey('raw', bytes, hash, false, ['sign']);
+  const mac = await subtle.importKey('raw', unhex(secret), hash, false, ['sign']);
   const derived = await subtle.sign('HMAC', mac, utf8(`deniable memo ${label}`));
   const key = await subtle.importKey('raw', derived, 'AES-CTR', false, ['encrypt']);
   const counter = new Uint8Array(16);
@@ -473,101 +505,170 @@ async function recalled(secret, label, number, words) {
   return new Uint8Array(await subtle.encrypt(cipher, key, new Uint8Array(8 * words)));
 }
 
-const turns = {};
-
-/** In all tabs, or at least on this page. */
-function alone(name, work) {
-  const { locks } = globalThis.navigator ?? {};
-  if (locks) return locks.request(name, work);
-  return (turns[name] = Promise.resolve(turns[name]).then(work, work));
-}
-
-/** Puts the key on record. */
-async function remember({ memo, random, manifest }, place, m, value) {
-  const storage = memo ?? globalThis.localStorage;
-  const most = manifest.changes + 1;
-  const fresh = () => ({ secret: hex(random(32)), keys: [] });
-  const { secret, keys } = JSON.parse(await storage.getItem(place)) ?? fresh();
+/** The row of an answer, and the keys in use once it is sent. */
+async function remembered(m, { secret, keys }, most, value, bytes) {
   const used = keys.map(BigInt);
-  if (!/^[0-9a-f]{64}$/.test(secret) || used.length > most) throw Error('it is damaged');
   const begun = m.begin(await recalled(secret, 'begin', 0n, m.words[0]));
-  const key = m.key(begun, value);
-  const fits = used.includes(key) || used.length < most;
-  if (fits && !used.includes(key)) {
-    used.push(key);
-    used.sort((x, y) => Number(x - y));
-    const text = JSON.stringify({ secret, keys: used.map(String), most });
-    await storage.setItem(place, text);
-    if ((await storage.getItem(place)) !== text) throw Error('it was not kept');
+  const own = m.key(begun, value);
+  if (!used.includes(own) && used.length < most) {
+    used.push(own);
+    used.sort((x, y) => (x < y ? -1 : 1));
   }
-  return async (bytes) => {
-    // Its word is always drawn.
-    const other = used[new Coins(bytes).choice(used.length)];
-    const chosen = fits ? key : other;
-    const kept = m.memoise(begun, chosen, await recalled(secret, 'keep', chosen, m.words[1]));
-    return m.instant(begun, kept, bytes.subarray(8));
-  };
+  // Its word is always drawn.
+  const other = used[new Coins(bytes).choice(used.length)];
+  const key = used.includes(own) ? own : other;
+  const kept = m.memoise(begun, key, await recalled(secret, 'keep', key, m.words[1]));
+  return { row: m.instant(begun, kept, bytes.subarray(8)), keys: used.map(String) };
 }
+
+// ---- the book
+
+/** A collection at an address where another was answered is another budget. */
+function agreed({ digest, another }, entry) {
+  const sent = Object.keys(entry).filter((name) =>
+    Object.values(entry[name].rounds).some(({ body }) => body));
+  if (!sent.length || sent.includes(digest) || another === digest) return;
+  const spent = sent.reduce((sum, name) => sum + entry[name].epsilon, 0);
+  const words = `another collection was answered here, with epsilon ${spent}; this is ${digest}`;
+  throw Object.assign(new DeniableError('changed', words), { digest, spent });
+}
+
+/** Changes what the book says of this collection, in one turn. */
+async function noted(collection, change) {
+  const { book, address, digest, manifest: { epsilon } } = collection;
+  let own;
+  const turn = (entry) => {
+    agreed(collection, entry);
+    own = entry[digest] ??= { epsilon, memos: {}, rounds: {} };
+    change(own);
+    return entry;
+  };
+  try {
+    await book.update(address, turn);
+    return own ?? refuse('memo', 'the book keeps nothing');
+  } catch (error) {
+    if (error instanceof DeniableError) throw error;
+    return refuse('memo', `nothing is sent without the book: ${error}`);
+  }
+}
+
+/** For who wants none: it is forgotten with the sheet. */
+const fleeting = (entry = {}) => ({
+  update: async (_, change) => (entry = change(structuredClone(entry))),
+});
 
 // ---- submissions
 
-async function makerOf(collection, name, value) {
-  const { manifest, mechanisms, digest } = collection;
-  const m = mechanisms[name];
-  if (manifest.rounds < 2 || !m.twoSteps) {
-    return { name, words: m.coinWords, make: (bytes) => m.report(value, bytes) };
-  }
-  const place = `deniable:${digest}:${name}`;
-  const make = await alone(place, () => remember(collection, place, m, value)).catch((error) =>
-    refuse('memo', `nothing is sent without the memo: ${error.message}`));
-  return { name, words: 1 + m.words[2], make };
+const remembers = (m, { rounds }) => m.twoSteps && rounds > 1;
+const eaten = (m, manifest) => (remembers(m, manifest) ? 1 + m.words[2] : m.coinWords);
+
+/** Coins and secrets that are not in the book yet. */
+function draw({ manifest, mechanisms }, round, first, { memos, rounds }) {
+  const kept = (rounds[round] ??= { words: first });
+  if (kept.body) refuse('answered', 'only what was sent in this round can be sent again');
+  mechanisms.forEach((m, place) => {
+    if (!remembers(m, manifest)) return;
+    const { secret, keys } = (memos[place] ??= { secret: hex(secureBytes(32)), keys: [] });
+    if (!/^[0-9a-f]{64}$/.test(secret) || keys.length > manifest.changes + 1) throw 'it is damaged';
+  });
+  const words = mechanisms.map((m) => eaten(m, manifest));
+  const all = manifest.divide === 'sampled'
+    ? 1 + Math.max(...words) : words.reduce((sum, more) => sum + more, 0);
+  const missing = 8 * all - kept.words.length / 2;
+  if (missing) kept.words += hex(secureBytes(missing));
+  kept.id ??= hex(secureBytes(16));
 }
 
-async function fill(collection, questions, values, round) {
-  const { manifest, mechanisms, digest, random } = collection;
-  const makers = await Promise.all(
-    questions.map(({ name }, i) => makerOf(collection, name, values[i])));
-  // All keys are on record. Now the coins.
-  const words = manifest.divide === 'sampled'
-    ? Math.max(...Object.values(mechanisms).map((m) => m.coinWords))
-    : makers.reduce((sum, { words }) => sum + words, 0);
-  const coins = random(8 * words);
-  let at = 0;
+/** What would be sent; and for each memo how it was, and its keys once this is sent. */
+async function fill({ manifest, mechanisms, digest }, places, values, round, { memos, rounds }) {
+  const { words, id } = rounds[round];
+  const coins = unhex(words);
+  let at = manifest.divide === 'sampled' ? 8 : 0;
   const rows = [];
-  for (const { name, words, make } of makers) {
-    rows.push([name, hex(await make(coins.subarray(at, (at += 8 * words))))]);
+  const marks = [];
+  for (const [i, place] of places.entries()) {
+    const m = mechanisms[place];
+    const bytes = coins.subarray(at, (at += 8 * eaten(m, manifest)));
+    const memo = remembers(m, manifest) && memos[place];
+    const { row, keys } = memo
+      ? await remembered(m, memo, manifest.changes + 1, values[i], bytes)
+      : { row: m.report(values[i], bytes) };
+    if (memo) marks.push({ place, keys, was: JSON.stringify(memo) });
+    rows.push([manifest.questions[place].name, hex(row)]);
   }
-  const id = hex(random(16));
   const reports = Object.fromEntries(rows.sort());
-  return { body: JSON.stringify({ collection: digest, id, reports, round }), id, reports };
+  const body = JSON.stringify({ collection: digest, id, reports, round });
+  return { made: { body, id, reports }, marks };
 }
 
-function sheetOf(collection, round) {
+/** Keys and body together, before the first byte is sent. */
+function record({ made: { body }, marks }, round, { memos, rounds }) {
+  const kept = rounds[round]?.body;
+  if (kept === body) return;
+  if (kept) refuse('answered', 'this round was answered meanwhile');
+  for (const { place, keys, was } of marks) {
+    if (JSON.stringify(memos[place]) !== was) refuse('prepared', 'the memo changed: prepare again');
+    memos[place].keys = keys;
+  }
+  rounds[round] = { body };
+}
+
+async function begin(shared, round = 1) {
+  const collection = { ...shared, book: shared.book ?? fleeting() };
   const { divide, rounds, questions: all } = collection.manifest;
   if (!isInt(round, 1, rounds)) refuse('bad-round', `the round must be 1..${rounds}`);
-  // Drawn before there is any answer.
-  const questions = divide === 'split' ? all
-    : [all[new Coins(collection.random(8)).choice(all.length)]];
-  let first;
-  let made;
+  // A question is drawn before there is any answer, and never again.
+  const { words: first, body } = (await noted(collection, (own) => {
+    own.rounds[round] ??= { words: divide === 'sampled' ? hex(secureBytes(8)) : '' };
+  })).rounds[round];
+  const asked = first && new Coins(unhex(first)).choice(all.length);
+  const places = body ? [] : [...all.keys()].filter((i) => divide === 'split' || i === asked);
+  let ready;
 
-  async function prepare(answers) {
-    const values = await Promise.all(questions.map((question) => encode(question, answers)));
-    // The same coins would tell two answers apart.
-    if ((first ??= String(values)) !== String(values)) refuse('prepared', 'begin a new sheet');
-    made ??= fill(collection, questions, values, round);
-    made.catch(() => (made = first = undefined));
-    return made;
+  const sheet = {
+    questions: places.map((place) => all[place]),
+    body,
+    async prepare(answers) {
+      const values = await Promise.all(sheet.questions.map((question) => encode(question, answers)));
+      const own = await noted(collection, (own) => draw(collection, round, first, own));
+      ready = await fill(collection, places, values, round, own);
+      return ready.made;
+    },
+    async send() {
+      if (!shared.to) refuse('no-answer', 'say where to send');
+      if (!sheet.body) {
+        const sent = ready ?? refuse('prepared', 'prepare it first');
+        await noted(collection, (own) => record(sent, round, own));
+        sheet.body = sent.made.body;
+      }
+      return post(collection, sheet.body);
+    },
+  };
+  return sheet;
+}
+
+/** Again where another tab changed a memo meanwhile. */
+async function answer(collection, answers, round) {
+  const sheet = await begin(collection, round);
+  try {
+    for (;;) {
+      await sheet.prepare(answers);
+      try {
+        return await sheet.send();
+      } catch (error) {
+        if (error.type !== 'prepared') throw error;
+      }
+    }
+  } catch (error) {
+    throw sheet.body ? Object.assign(error, { sheet }) : error;
   }
-
-  const send = async () =>
-    post(collection, (await (made ?? refuse('prepared', 'prepare it first'))).body);
-  return { questions, prepare, send };
 }
 
 // ---- the network
 
-const PRIVATE = { credentials: 'omit', referrerPolicy: 'no-referrer' };
+const PRIVATE = { cache: 'no-store', credentials: 'omit', referrerPolicy: 'no-referrer' };
+/** After these the same is sent again. */
+const LATER = [408, 429, 500, 502, 503, 504];
 
 async function failure(response) {
   const problem = (await response?.json().catch(() => null)) ?? {};
@@ -576,7 +677,6 @@ async function failure(response) {
 }
 
 async function post({ to, key, fetch, tries, pause }, body) {
-  if (!to) refuse('no-answer', 'say where to send');
   const headers = { 'Content-Type': 'application/json' };
   if (key) headers.Authorization = `Bearer ${key}`;
   for (let left = tries; ; left--, pause *= 2) {
@@ -585,34 +685,40 @@ async function post({ to, key, fetch, tries, pause }, body) {
     const status = response?.status ?? 503;
     if (status === 200 || status === 201) return { counted: status === 201 };
     const wait = Math.max(pause, 1000 * response?.headers.get('retry-after') || 0);
-    const again = status === 429 || status === 503;
-    if (!again || left <= 1 || wait > 60_000) throw await failure(response);
+    if (!LATER.includes(status) || left <= 1 || wait > 60_000) throw await failure(response);
     await new Promise((resolve) => setTimeout(resolve, wait));
   }
 }
 
 async function load(source, options = {}) {
-  const { fetch = globalThis.fetch } = options;
-  const isURL = typeof source === 'string' || source instanceof URL;
-  const url = isURL && new URL(source, globalThis.location?.href);
+  const { fetch = globalThis.fetch, key, another, maxEpsilon = 8, tries = 6, pause = 500 } = options;
+  const { book = globalThis.indexedDB && browserBook } = options;
+  const absolute = (place) => new URL(place, globalThis.location?.href);
+  const url = (typeof source === 'string' || source instanceof URL) && absolute(source);
   const response = url && (await fetch(url, PRIVATE).catch(() => null));
   if (url && !response?.ok) throw await failure(response);
   const bytes = new Uint8Array(url ? await response.arrayBuffer() : source.bytes ?? source);
   const digest = hex(await sha256(bytes));
   if (digest !== (options.digest ?? digest)) refuse('other-collection', `the digest is ${digest}`);
-  const known = await understood(bytes).catch(({ message }) => refuse('bad-manifest', message));
-  const to = url && new URL('submissions', url);
-  const usual = { to, random: secureBytes, tries: 6, pause: 500 };
-  const collection = { ...usual, ...options, fetch, ...known, digest };
-  const begin = (round = 1) => sheetOf(collection, round);
-  const answer = async (answers, round) => {
-    const sheet = begin(round);
-    await sheet.prepare(answers);
-    return sheet.send().catch((error) => {
-      throw Object.assign(error, { sheet });
-    });
+  const { manifest, mechanisms } = await understood(bytes).catch((error) => {
+    throw error instanceof DeniableError ? error : new DeniableError('bad-manifest', error.message);
+  });
+  const { epsilon } = manifest;
+  if (!(epsilon <= maxEpsilon)) refuse('too-much', `epsilon ${epsilon} is above ${maxEpsilon}`);
+  if (!book && (book !== null || mechanisms.some((m) => remembers(m, manifest)))) {
+    refuse('memo', 'there is no book to remember in');
+  }
+  const to = options.to ? absolute(options.to) : url ? new URL('submissions', url) : undefined;
+  const address = to ? String(new URL('.', to)) : '';
+  const collection = {
+    manifest, mechanisms, digest, book, address, another, to, key, fetch, tries, pause,
   };
-  return { manifest: collection.manifest, digest, begin, answer };
+  return {
+    manifest,
+    digest,
+    begin: (round) => begin(collection, round),
+    answer: (answers, round) => answer(collection, answers, round),
+  };
 }
 
 export const Client = { load };

@@ -4,8 +4,11 @@ import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import test from 'node:test';
 import { gzipSync } from 'node:zlib';
-import { Client, DeniableError, mechanism, secureBytes } from '../deniable.js';
-import { manifestOf, memory, readVectors, specOf } from './tools.js';
+import { Client as Strict, DeniableError, mechanism, secureBytes } from '../deniable.js';
+import { bookWith, digestOf, manifestOf, memoryBook, readVectors, specOf } from './tools.js';
+
+/** Without a book, unless a test is about it. */
+const Client = { load: (source, options) => Strict.load(source, { book: null, ...options }) };
 
 const refused = (type, message = /./) => (error) => {
   assert.ok(error instanceof DeniableError && error instanceof Error, String(error));
@@ -15,10 +18,12 @@ const refused = (type, message = /./) => (error) => {
   return true;
 };
 
-test('the source is at most 8.5 KB, compressed', () => {
-  const source = readFileSync(new URL('../deniable.js', import.meta.url));
-  const size = gzipSync(source, { level: 9 }).length;
-  assert.ok(size <= 8.5 * 1024, `${size} bytes`);
+const MODULES = ['deniable.js', 'promise.js', 'book.js'];
+
+test('the modules are at most 12,000 bytes, compressed', () => {
+  const sources = MODULES.map((name) => readFileSync(new URL(`../${name}`, import.meta.url)));
+  const sizes = sources.map((source) => gzipSync(source, { level: 9 }).length);
+  assert.ok(sizes.reduce((x, y) => x + y) <= 12_000, `${sizes} bytes`);
 });
 
 // ---- manifests
@@ -119,7 +124,7 @@ for (const [name, [change, message]] of Object.entries(badManifests)) {
 const k = 3; // manifestOf
 const outside = {
   the: { theta: [511, 1025] }, ss: { omega: [0, k, k + 1] },
-  olh: { g: [1, 65537], modulus: [0, k - 1, 2 ** 31] },
+  olh: { g: [1, 65537], modulus: [0, k - 1, 9, 2 ** 31] }, blh: { g: [1, 3] },
   hr: { block: [0, 1, 6, 2 ** 32], seed: [-2, 2 ** 32] }, shist: { b: [2, 6, 512], seed: [-2] },
   she: { steps: [0, 17], reach: [-1, 128] },
   cms: { cohorts: [0, 65537], width: [1, 65537], seed: [-1, 2 ** 32] },
@@ -128,13 +133,13 @@ const outside = {
 
 for (const [name, design] of Object.entries(outside)) {
   test(`every integer of the design of ${name} has its range`, async () => {
-    const few = name === 'ss' ? { omega: k - 1 } : name === 'dbitflip' ? { w: k } : {};
+    const few = { ss: { omega: 1 }, dbitflip: { w: k }, she: { reach: 4 } }[name] ?? {};
     const having = (more) => (m, q) => void Object.assign(q.mechanism.design, few, more);
     await Client.load(manifestOf(having({}), name));
     for (const [integer, values] of Object.entries(design)) {
       for (const value of [...values, 2.5, String(values[0]), null]) {
         const manifest = manifestOf(having({ [integer]: value }), name);
-        await assert.rejects(Client.load(manifest), refused('bad-manifest', RegExp(integer)));
+        await assert.rejects(Client.load(manifest), refused('bad-manifest', RegExp(`"(${integer}|g)"`)));
       }
     }
   });
@@ -155,7 +160,7 @@ test('bins are named as in Python', async () => {
 test('whatever is wrong with a manifest is a bad manifest', async () => {
   const text = new TextDecoder().decode(manifestOf());
   const texts = [text.replace('{', '{"__proto__":1,'), `\ufeff${text}`, '[]', '"text"', 'null',
-    text.replace(/"domain":{[^}]*}/, '"domain":{"size":2147483646}')];
+    text.replace(/"domain":{[^}]*}/, '"domain":{"size":2147483647}')];
   for (const other of texts) {
     const bytes = new TextEncoder().encode(other);
     await assert.rejects(Client.load(bytes), refused('bad-manifest'));
@@ -165,6 +170,67 @@ test('whatever is wrong with a manifest is a bad manifest', async () => {
 test('bytes that are no JSON are refused', async () => {
   for (const bytes of [[], [0x7b], [0xff], [0x22, 0xff, 0x22], [0x35], [0x6e, 0x75, 0x6c, 0x6c]]) {
     await assert.rejects(Client.load(Uint8Array.from(bytes)), refused('bad-manifest'));
+  }
+});
+
+test('a manifest that breaks its epsilon is refused by every program', async () => {
+  const promise = (change) => [change, 'broken-promise'];
+  const cases = [
+    promise((m) => { m.epsilon = 0.5; }),
+    promise((m) => { m.rounds = 40; }),
+    promise((m, q) => { q.mechanism.epsilon = 0.5; }),
+    promise((m, q) => { q.mechanism.thresholds.keep = String(2n ** 64n - 1n); }),
+    [() => {}, undefined],
+  ];
+  for (const [change, type] of cases) {
+    const loading = Client.load(manifestOf(change), { maxEpsilon: 32 });
+    assert.equal(await loading.then(() => undefined, (error) => error.type), type);
+  }
+  await assert.rejects(mechanism({ ...specOf('oue'), epsilon: 0.5 }), refused('broken-promise'));
+});
+
+/** For three answers, from Python. */
+const honestChain = {
+  epsilon_inf: 2, epsilon_1: 1,
+  thresholds: { permanent_keep: '12552623127150127847', keep: '9872234754531039705' },
+};
+
+test('a remembered answer costs all reports of each key, not one', async () => {
+  // lgrr: epsilon_inf 2 and epsilon_1 1; three answers, so that no more than three keys count.
+  const spent = { 0: 2, 1: 4, 2: 6, 3: 6, 8: 6 };
+  for (const [changes, epsilon] of Object.entries(spent)) {
+    for (const [more, type] of [[1e-6, undefined], [-1e-6, 'broken-promise']]) {
+      const numbers = { rounds: 9, changes: Number(changes), epsilon: epsilon + more };
+      const bytes = manifestOf((m, q) => {
+        Object.assign(m, numbers);
+        Object.assign(q.mechanism, honestChain);
+      }, 'lgrr');
+      const loading = Client.load(bytes, { book: memoryBook() });
+      assert.equal(await loading.then(() => undefined, (error) => error.type), type, [changes, more]);
+    }
+  }
+});
+
+test('hashed and coarse answers are not remembered with changes', async () => {
+  for (const name of ['lblh', 'lolh', 'dbitflippm']) {
+    for (const [changes, type] of [[0, undefined], [1, 'broken-promise']]) {
+      const bytes = manifestOf((m, q) => {
+        Object.assign(m, { rounds: 2, changes, epsilon: 32 });
+        if (name === 'dbitflippm') q.mechanism.design.w = 3;
+      }, name);
+      const loading = Client.load(bytes, { book: memoryBook(), maxEpsilon: 32 });
+      assert.equal(await loading.then(() => undefined, (error) => error.type), type, name);
+    }
+  }
+});
+
+test('more than maxEpsilon is refused; it is 8 unless a program says otherwise', async () => {
+  const having = (epsilon) => manifestOf((m) => { m.epsilon = epsilon; });
+  await Client.load(having(8));
+  await assert.rejects(Client.load(having(8.01)), refused('too-much', /8\.01.*8/));
+  await Client.load(having(32), { maxEpsilon: 32 });
+  for (const maxEpsilon of [4, 0, NaN, null, 'much']) {
+    await assert.rejects(Client.load(having(4.5), { maxEpsilon }), refused('too-much'));
   }
 });
 
@@ -179,8 +245,8 @@ const kinds = JSON.stringify(JSON.parse(readVectors('wire.json')[0].manifest));
 const good = { way: 'car', ever: true, hours: 5, word: 'tea' };
 
 test('bad answers are refused before any coin is drawn, and not repeated', async () => {
-  const random = () => assert.fail('a coin was drawn');
-  const client = await Client.load(new TextEncoder().encode(kinds), { random });
+  const book = memoryBook();
+  const client = await Client.load(new TextEncoder().encode(kinds), { book });
   const bad = {
     way: [null, undefined, 1.5, NaN, {}, ['car'], '\ud800'],
     ever: ['maybe', 'true', 1, 0, null, undefined],
@@ -189,27 +255,31 @@ test('bad answers are refused before any coin is drawn, and not repeated', async
   };
   for (const [name, answers] of Object.entries(bad)) {
     for (const answer of answers) {
-      const sheet = client.begin();
+      const sheet = await client.begin();
       await assert.rejects(sheet.prepare({ ...good, [name]: answer }),
         refused('bad-answer', new RegExp(`"${name}" must be (one of|a finite|well-formed)`)));
     }
     const { [name]: _, ...rest } = good;
-    await assert.rejects(client.begin().prepare(rest), refused('bad-answer', new RegExp(name)));
+    const sheet = await client.begin();
+    await assert.rejects(sheet.prepare(rest), refused('bad-answer', new RegExp(name)));
   }
-  await assert.rejects(client.begin().prepare({ ...good, ever: 'a secret' }), (error) => {
+  const sheet = await client.begin();
+  await assert.rejects(sheet.prepare({ ...good, ever: 'a secret' }), (error) => {
     assert.doesNotMatch(error.message, /secret/);
     return true;
   });
+  assert.deepEqual(book.entries[''][client.digest].rounds, { 1: { words: '' } });
 });
 
 /** The index that an answer becomes: with coins of zeros grr reports it as it is. */
 async function indexOf(answer, kind, labels, more = {}, other = {}) {
-  const change = (m, q) => {
+  const bytes = manifestOf((m, q) => {
     Object.assign(q, { kind, ...more });
     q.mechanism.domain = { labels, ...other };
-  };
-  const client = await Client.load(manifestOf(change), { random: (n) => new Uint8Array(n) });
-  return parseInt((await client.begin().prepare({ way: answer })).reports.way, 16);
+  });
+  const book = bookWith(await digestOf(bytes), 1, { words: '00'.repeat(16) });
+  const sheet = await (await Client.load(bytes, { book })).begin();
+  return parseInt((await sheet.prepare({ way: answer })).reports.way, 16);
 }
 
 test('answers become the index of their value', async () => {
@@ -231,9 +301,10 @@ test('answers become the index of their value', async () => {
 test('labels may be integers and booleans, and are not confused with text', async () => {
   const change = (m, q) => { q.mechanism.domain.labels = [7, true, 'true']; };
   const client = await Client.load(manifestOf(change));
-  for (const answer of [7, true, 'true']) await client.begin().prepare({ way: answer });
+  const sheet = await client.begin();
+  for (const answer of [7, true, 'true']) await sheet.prepare({ way: answer });
   for (const answer of ['7', 1, false, 'True', 2]) {
-    await assert.rejects(client.begin().prepare({ way: answer }), refused('bad-answer', /one of/));
+    await assert.rejects(sheet.prepare({ way: answer }), refused('bad-answer', /one of/));
   }
 });
 
@@ -258,32 +329,45 @@ test('an index that is none is refused', async () => {
 
 test('a round is one of the manifest', async () => {
   const client = await Client.load(manifestOf((m) => { m.rounds = 3; }));
-  for (const round of [1, 2, 3]) client.begin(round);
+  for (const round of [1, 2, 3]) await client.begin(round);
   for (const round of [0, 4, 1.5, '1', null]) {
-    assert.throws(() => client.begin(round), refused('bad-round', /1\.\.3/));
+    await assert.rejects(client.begin(round), refused('bad-round', /1\.\.3/));
   }
 });
 
-test('a sheet is prepared once: the same bytes again, and nothing for other answers', async () => {
-  const client = await Client.load(manifestOf());
-  const sheet = client.begin();
+test('coins are drawn once for a sheet: the same answer shows the same report', async () => {
+  const client = await Client.load(manifestOf(), { to: 'https://example.org/x' });
+  const sheet = await client.begin();
   await assert.rejects(sheet.send(), refused('prepared'));
   const [first, second] = await Promise.all([0, 1].map(() => sheet.prepare({ way: 'car' })));
   assert.deepEqual(first, second);
-  assert.equal((await sheet.prepare({ way: 'car' })).body, first.body);
   const { digest: collection } = client;
   const { id: own, reports } = first;
   assert.equal(first.body, JSON.stringify({ collection, id: own, reports, round: 1 }));
   assert.match(`${own} ${reports.way}`, /^[0-9a-f]{32} 0[012]$/);
-  await assert.rejects(sheet.prepare({ way: 'train' }), refused('prepared'));
-  const { id } = await client.begin().prepare({ way: 'car' });
+  assert.equal((await sheet.prepare({ way: 'train' })).id, own);
+  assert.equal((await sheet.prepare({ way: 'car' })).body, first.body);
+  const { id } = await (await client.begin()).prepare({ way: 'car' });
   assert.notEqual(id, own);
+});
+
+test('another answer uses the same coins', async () => {
+  // With these, oue reports its own bit always and others never.
+  const bytes = manifestOf(() => {}, 'oue');
+  const { one, zero } = specOf('oue').thresholds;
+  const between = ((BigInt(one) + BigInt(zero)) / 2n).toString(16).padStart(16, '0');
+  const words = between.match(/../g).reverse().join('').repeat(3);
+  const book = bookWith(await digestOf(bytes), 1, { words });
+  const sheet = await (await Client.load(bytes, { book })).begin();
+  for (const [way, row] of [['car', '01'], ['train', '02'], ['other', '04'], ['car', '01']]) {
+    assert.equal((await sheet.prepare({ way })).reports.way, row);
+  }
 });
 
 test('only the drawn question needs an answer', async () => {
   const manifest = readVectors('wire.json')[1].manifest;
   const client = await Client.load(new TextEncoder().encode(manifest));
-  const sheet = client.begin();
+  const sheet = await client.begin();
   assert.equal(sheet.questions.length, 1);
   const [{ name }] = sheet.questions;
   const { reports } = await sheet.prepare({ [name]: good[name] });
@@ -321,7 +405,8 @@ test('a submission is counted once', async () => {
   const { sent, requests } = await send([201]);
   assert.deepEqual(await sent, { counted: true });
   assert.equal(requests.length, 1);
-  const [{ url, method, headers, body, credentials, referrerPolicy }] = requests;
+  const [{ url, method, headers, body, cache, credentials, referrerPolicy }] = requests;
+  assert.equal(cache, 'no-store');
   assert.equal(url, 'https://example.org/v1/submissions');
   assert.deepEqual([method, credentials, referrerPolicy], ['POST', 'omit', 'no-referrer']);
   assert.deepEqual(headers, { 'Content-Type': 'application/json' });
@@ -335,10 +420,11 @@ test('a key is sent if there is one', async () => {
   assert.equal(requests[0].headers.Authorization, 'Bearer open sesame');
 });
 
-test('no answer, 429 and 503: the same bytes again', async () => {
-  const { sent, requests } = await send([null, 429, 503, null, 200]);
+test('what may pass: the same bytes again', async () => {
+  const passing = [null, 408, 429, 500, 502, 503, 504];
+  const { sent, requests } = await send([...passing, 200], { tries: 8 });
   assert.deepEqual(await sent, { counted: false });
-  assert.equal(requests.length, 5);
+  assert.equal(requests.length, 8);
   assert.equal(new Set(requests.map(({ body }) => body)).size, 1);
 });
 
@@ -373,8 +459,8 @@ test('other statuses are errors, at once', async () => {
     await assert.rejects(sent, refused(word, new RegExp(`why ${word}`)));
     assert.equal(requests.length, 1);
   }
-  for (const answer of [500, 404, 302, [500, 'text'], [500, 5], [418, { type: 7 }]]) {
-    const { sent } = await send([answer]);
+  for (const answer of [501, 404, 302, [500, 'text'], [500, 5], [418, { type: 7 }]]) {
+    const { sent } = await send([answer], { tries: 1 });
     await assert.rejects(sent, (error) => error instanceof DeniableError);
   }
 });
@@ -383,7 +469,7 @@ test('a failed sheet can be sent again, with the same bytes', async () => {
   const { fetch, requests } = server(null, null, 201);
   const to = 'https://example.org/x';
   const client = await Client.load(manifestOf(), { fetch, to, pause: 1, tries: 2 });
-  const sheet = client.begin();
+  const sheet = await client.begin();
   await sheet.prepare({ way: 'car' });
   await assert.rejects(sheet.send(), refused('no-answer'));
   assert.deepEqual(await sheet.send(), { counted: true });
@@ -402,12 +488,15 @@ test('who answers in one go gets the sheet with the error, and sends the same by
 test('a client is loaded from a URL, and sends to its server', async () => {
   const requests = [];
   const fetch = async (url, request) => {
+    const { cache, credentials, referrerPolicy } = request;
+    const alone = ['no-store', 'omit', 'no-referrer'];
+    assert.deepEqual([cache, credentials, referrerPolicy], alone);
     requests.push([String(url), request.method]);
     return request.method ? new Response(null, { status: 201 }) : new Response(manifestOf());
   };
   const address = 'https://example.org/some/v1/manifest';
   for (const url of [address, new URL(address)]) {
-    const client = await Client.load(url, { fetch, memo: memory() });
+    const client = await Client.load(url, { fetch });
     assert.deepEqual(await client.answer({ way: 'train' }), { counted: true });
   }
   const there = ['https://example.org/some/v1/submissions', 'POST'];

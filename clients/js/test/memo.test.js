@@ -2,32 +2,48 @@
 
 import assert from 'node:assert/strict';
 import test from 'node:test';
-import { Client, DeniableError } from '../deniable.js';
-import { givenBytes, manifestOf, memory } from './tools.js';
+import { Client } from '../deniable.js';
+import { bookWith, digestOf, manifestOf, memoryBook } from './tools.js';
 
-const again = (m) => Object.assign(m, { rounds: 9, changes: 1 });
+const again = (m) => Object.assign(m, { rounds: 9, changes: 1, epsilon: 8 });
+const words = (change) => (m, q) => {
+  again(m);
+  q.mechanism.domain = { text: true };
+  Object.assign(q, { kind: 'text', candidates: [] });
+  change?.(m, q);
+};
 
-/** Coins that are below every threshold: `instant` of lgrr then reports what is kept. */
-const low = (count) => new Uint8Array(count);
+const to = 'https://example.org/v1/submissions';
+const place = 'https://example.org/v1/';
+const counted = async () => new Response(null, { status: 201 });
+const load = (options, bytes = manifestOf(again, 'lgrr')) =>
+  Client.load(bytes, { to, fetch: counted, maxEpsilon: 32, ...options });
 
-const load = (options, mechanism = 'lgrr') => Client.load(manifestOf(again, mechanism), options);
-const place = ({ digest }) => `deniable:${digest}:way`;
-const report = async (client, way, round = 1) =>
-  (await client.begin(round).prepare({ way })).reports.way;
+/** Gives coins that are below every threshold to a round: `instant` of lgrr then reports what is kept. */
+function plainly(book, { digest, manifest }, round, first = '00'.repeat(8)) {
+  const entry = (book.entries[place] ??= {});
+  const own = (entry[digest] ??= { epsilon: manifest.epsilon, memos: {}, rounds: {} });
+  own.rounds[round] = { words: first + '00'.repeat(16), id: '11'.repeat(16) };
+}
 
-/** Whose instant step changes nothing, so that reports show what is kept; secrets are random. */
-const plainly = (count) => (count === 32 ? crypto.getRandomValues(new Uint8Array(32)) : low(count));
+const memoOf = (book, { digest }) => book.entries[place][digest].memos[0];
+
+async function sent(book, way, round = 1, first = undefined) {
+  const client = await load({ book });
+  plainly(book, client, round, first);
+  const sheet = await client.begin(round);
+  const { reports } = await sheet.prepare({ way });
+  await sheet.send();
+  return reports.way;
+}
 
 test('the same key has the same permanent answer for ever', async () => {
   const kept = new Set();
   for (let device = 0; device < 40; device++) {
-    const memo = memory();
+    const book = memoryBook();
     const seen = new Set();
-    for (let round = 1; round <= 3; round++) {
-      // A new client each time: only the memo remembers.
-      const client = await load({ memo, random: plainly });
-      seen.add(await report(client, 'train', round));
-    }
+    // A new client each time: only the book remembers.
+    for (let round = 1; round <= 3; round++) seen.add(await sent(book, 'train', round));
     assert.equal(seen.size, 1);
     kept.add([...seen][0]);
   }
@@ -36,187 +52,150 @@ test('the same key has the same permanent answer for ever', async () => {
   assert.ok(kept.size > 1);
 });
 
-test('the record: secret, keys and budget', async () => {
-  const memo = memory();
-  const client = await load({ memo });
-  await report(client, 'train');
-  assert.deepEqual([...memo.map.keys()], [place(client)]);
-  const record = JSON.parse(memo.getItem(place(client)));
-  assert.deepEqual(Object.keys(record), ['secret', 'keys', 'most']);
-  assert.match(record.secret, /^[0-9a-f]{64}$/);
-  assert.deepEqual([record.keys, record.most], [['1'], 2]);
-  await report(client, 'car', 2);
-  const { secret, keys } = JSON.parse(memo.getItem(place(client)));
-  assert.deepEqual([secret, keys], [record.secret, ['0', '1']]);
+test('a preview occupies no key: it is on record when the first byte is sent', async () => {
+  const book = memoryBook();
+  const posted = [];
+  const fetch = async (url, { body }) => {
+    posted.push([structuredClone(memoOf(book, client).keys), body]);
+    return counted();
+  };
+  const client = await load({ book, fetch });
+  const sheet = await client.begin();
+  for (const way of ['car', 'train', 'other']) {
+    await sheet.prepare({ way });
+    assert.deepEqual(memoOf(book, client).keys, []);
+  }
+  const { secret } = memoOf(book, client);
+  assert.match(secret, /^[0-9a-f]{64}$/);
+  const { body } = await sheet.prepare({ way: 'train' });
+  await sheet.send();
+  assert.deepEqual(posted, [[['1'], body]]);
+  await client.answer({ way: 'car' }, 2);
+  assert.deepEqual(memoOf(book, client), { secret, keys: ['0', '1'] });
 });
 
 test('no more keys than the budget: then a key in use is reported', async () => {
-  const memo = memory();
-  const client = await load({ memo, random: plainly });
-  const car = await report(client, 'car');
-  const train = await report(client, 'train');
-  const before = memo.getItem(place(client));
-  assert.equal(await report(client, 'other'), car); // the low word chooses the first key
-  const random = (count) => low(count).fill(255, 0, 8); // a high word chooses the last
-  const last = await load({ memo, random });
-  assert.equal(await report(last, 'other'), train);
-  assert.equal(await report(last, 'car'), car);
-  assert.equal(memo.getItem(place(client)), before);
+  const book = memoryBook();
+  const car = await sent(book, 'car', 1);
+  const train = await sent(book, 'train', 2);
+  const before = memoOf(book, await load({ book }));
+  assert.equal(await sent(book, 'other', 3), car); // the low word chooses the first key
+  assert.equal(await sent(book, 'other', 4, 'ff'.repeat(8)), train); // a high word chooses the last
+  assert.equal(await sent(book, 'car', 5, 'ff'.repeat(8)), car);
+  assert.deepEqual(memoOf(book, await load({ book })), before);
 });
 
-test('a submission eats as many coins whatever the answer and the memo', async () => {
-  const memo = memory();
-  const drawn = [];
-  const random = (count) => {
-    drawn.push(count);
-    return plainly(count);
-  };
-  const client = await load({ memo, random });
-  for (const way of ['car', 'train', 'other', 'car']) await report(client, way);
-  assert.deepEqual(drawn, [32, 24, 16, 24, 16, 24, 16, 24, 16]); // secret; coins and id each time
-});
-
-const storages = {
-  'that cannot be written': { getItem: () => null, setItem: () => { throw new Error('full'); } },
-  'that cannot be read': { getItem: () => { throw new Error('denied'); }, setItem: () => {} },
-  'that keeps nothing': { getItem: () => null, setItem: () => {} },
-  'that keeps half': {
-    getItem() { return this.text ?? null; },
-    setItem(name, text) { this.text = text.slice(1); },
-  },
-};
-
-for (const [name, memo] of Object.entries(storages)) {
-  test(`nothing is made with a storage ${name}`, async () => {
-    const drawn = [];
-    const fetch = () => assert.fail('something was sent');
-    const random = (count) => {
-      drawn.push(count);
-      return plainly(count);
-    };
-    const client = await load({ memo, random, fetch, to: 'https://example.org/' });
-    await assert.rejects(client.answer({ way: 'car' }), { name: 'DeniableError', type: 'memo' });
-    assert.ok(drawn.every((count) => count === 32)); // perhaps a secret, but no coins and no id
-  });
-}
-
-test('the key is recorded before coins are drawn', async () => {
-  const memo = memory();
-  const events = [];
-  const watched = {
-    getItem: memo.getItem,
-    setItem: (name, text) => {
-      events.push('record');
-      memo.setItem(name, text);
-    },
-  };
-  const random = (count) => {
-    events.push(count);
-    return plainly(count);
-  };
-  await report(await load({ memo: watched, random }), 'car');
-  assert.deepEqual(events, [32, 'record', 24, 16]);
-});
-
-test('damaged memos are refused and left alone', async () => {
-  const client = await load({ memo: memory() });
-  const secret = '00'.repeat(32);
-  const damaged = ['', '{', '5', '{}', '[]', JSON.stringify({ secret, keys: ['x'], most: 2 }),
-    JSON.stringify({ secret: 'ab', keys: [], most: 2 }),
-    JSON.stringify({ secret, keys: ['0', '1', '2'], most: 2 }),
-    JSON.stringify({ secret, keys: 'all', most: 2 })];
-  for (const text of damaged) {
-    const memo = memory({ [place(client)]: text });
-    await assert.rejects(report(await load({ memo }), 'car'), { type: 'memo' });
-    assert.equal(memo.getItem(place(client)), text);
+test('a sheet eats as many coins whatever the answer and the memo', async () => {
+  const book = memoryBook();
+  const client = await load({ book });
+  for (const [i, way] of ['car', 'train', 'other', 'car'].entries()) {
+    const sheet = await client.begin(i + 1);
+    await sheet.prepare({ way });
+    assert.equal(book.entries[place][client.digest].rounds[i + 1].words.length, 2 * 24);
+    await sheet.send();
   }
 });
 
-test('without any storage nothing is sent', async () => {
-  if (globalThis.localStorage) return;
-  await assert.rejects(report(await load({}), 'car'), { type: 'memo' });
-});
+const full = async () => { throw new Error('full'); };
+const books = {
+  'that cannot be used': { update: full },
+  'that is none': {},
+  'that does nothing': { update: async () => {} },
+};
 
-test('a failed sheet may be prepared again', async () => {
-  const memo = memory();
-  let full = true;
-  const storage = { getItem: memo.getItem, setItem: (...pair) => {
-    if (full) throw new Error('full');
-    memo.setItem(...pair);
-  } };
-  const sheet = (await load({ memo: storage })).begin();
-  await assert.rejects(sheet.prepare({ way: 'car' }), DeniableError);
-  full = false;
-  await sheet.prepare({ way: 'train' });
-});
-
-test('two at once share one secret and one budget, also in a slow storage', async () => {
-  const { map } = memory();
-  const later = (result) => new Promise((resolve) => setTimeout(resolve, 2, result));
-  const memo = {
-    getItem: (name) => later(map.get(name) ?? null),
-    setItem: (name, text) => later(map.set(name, text)),
-  };
-  const secrets = [];
-  const random = (count) => {
-    if (count === 32) secrets.push(count);
-    return plainly(count);
-  };
-  const client = await load({ memo, random });
-  await Promise.all(['car', 'train', 'other', 'car'].map((way) => report(client, way)));
-  assert.equal(secrets.length, 1);
-  assert.deepEqual(JSON.parse(map.get(place(client))).keys, ['0', '1']);
-});
-
-test('locks are used where there are any', async (t) => {
-  const asked = [];
-  const before = Object.getOwnPropertyDescriptor(globalThis, 'navigator');
-  const locks = { request: async (name, work) => {
-    asked.push(name);
-    return work();
-  } };
-  Object.defineProperty(globalThis, 'navigator', { value: { locks }, configurable: true });
-  t.after(() => {
-    if (before) Object.defineProperty(globalThis, 'navigator', before);
-    else delete globalThis.navigator;
+for (const [name, book] of Object.entries(books)) {
+  test(`nothing is sent with a book ${name}`, async () => {
+    const fetch = () => assert.fail('something was sent');
+    const client = await load({ book, fetch });
+    await assert.rejects(client.answer({ way: 'car' }), { name: 'DeniableError', type: 'memo' });
   });
-  const client = await load({ memo: memory() });
-  await report(client, 'car');
-  assert.deepEqual(asked, [place(client)]);
+}
+
+test('nothing is sent if the book fails at the last moment', async () => {
+  const book = memoryBook();
+  const client = await load({ book, fetch: () => assert.fail('something was sent') });
+  const sheet = await client.begin();
+  await sheet.prepare({ way: 'car' });
+  const before = structuredClone(book.entries);
+  const { update } = book;
+  book.update = full;
+  await assert.rejects(sheet.send(), { type: 'memo' });
+  assert.equal(sheet.body, undefined);
+  assert.deepEqual(book.entries, before);
+  book.update = update;
+  await assert.rejects(sheet.send(), /something was sent/);
 });
 
-test('a single round needs no memo', async () => {
-  const memo = { getItem: () => assert.fail('read'), setItem: () => assert.fail('written') };
-  const client = await Client.load(manifestOf(undefined, 'lgrr'), { memo });
-  await report(client, 'car');
+test('damaged memos are refused and left alone', async () => {
+  const secret = '00'.repeat(32);
+  const damaged = [{}, { secret }, { secret: 'ab', keys: [] }, { secret, keys: ['0', '1', '2'] },
+    { secret, keys: ['x'] }, { secret, keys: null }];
+  for (const memo of damaged) {
+    const book = memoryBook();
+    const client = await load({ book });
+    book.entries[place] = { [client.digest]: { epsilon: 8, memos: { 0: memo }, rounds: {} } };
+    const sheet = await client.begin();
+    await assert.rejects(sheet.prepare({ way: 'car' }));
+    assert.deepEqual(memoOf(book, client), memo);
+  }
+});
+
+test('without a book a collection that remembers is refused', async () => {
+  for (const book of [null, undefined]) await assert.rejects(load({ book }), { type: 'memo' });
+  const once = manifestOf(undefined, 'lgrr');
+  await assert.rejects(load({}, once), { type: 'memo' }); // nobody said that there is none
+  await (await load({ book: null }, once)).answer({ way: 'car' });
+});
+
+test('many at once share one secret and one budget, also in a slow book', async () => {
+  const book = memoryBook();
+  const { update } = book;
+  let turn = Promise.resolve();
+  book.update = (...change) => (turn = turn.catch(() => {}).then(async () => {
+    await new Promise((resolve) => setTimeout(resolve, 2));
+    return update(...change);
+  }));
+  const secrets = new Set();
+  const client = await load({ book });
+  await Promise.all(['car', 'train', 'other', 'car'].map(async (way, i) => {
+    await client.answer({ way }, i + 1);
+    secrets.add(memoOf(book, client).secret);
+  }));
+  assert.equal(secrets.size, 1);
+  assert.equal(memoOf(book, client).keys.length, 2);
+});
+
+test('a preview that another tab made stale is not sent', async () => {
+  const book = memoryBook();
+  const bytes = manifestOf((m) => { again(m); m.changes = 0; }, 'lgrr');
+  const [first, second] = [await load({ book }, bytes), await load({ book }, bytes)];
+  const sheet = await first.begin(1);
+  await sheet.prepare({ way: 'car' });
+  await second.answer({ way: 'train' }, 2);
+  await assert.rejects(sheet.send(), { type: 'prepared' });
+  assert.equal(sheet.body, undefined);
+  await sheet.prepare({ way: 'car' });
+  await sheet.send();
+  assert.deepEqual(memoOf(book, first).keys, ['1']);
 });
 
 test('texts have keys of 64 bits, kept exactly', async () => {
-  const change = (m, q) => {
-    again(m);
-    q.mechanism.domain = { text: true };
-    Object.assign(q, { kind: 'text', candidates: [] });
-  };
-  const memo = memory();
-  const client = await Client.load(manifestOf(change, 'rappor'), { memo, random: plainly });
-  const first = await report(client, 'tea');
-  const [key] = JSON.parse(memo.getItem(place(client))).keys;
+  const book = memoryBook();
+  const client = await load({ book }, manifestOf(words(), 'rappor'));
+  await client.answer({ way: 'tea' });
+  const [key] = memoOf(book, client).keys;
   const digest = await crypto.subtle.digest('SHA-256', new TextEncoder().encode('tea'));
   assert.equal(BigInt(key), new DataView(digest).getBigUint64(0, true));
-  assert.equal(await report(client, 'tea'), first);
 });
 
 test('the secret of docs/memo.md gives the streams of docs/memo.md', async () => {
   // rappor's cohort is choice(64) of the first word of the begin stream, 322f2574f3d515e4; the
   // permanent row comes from the stream of the key, which other tests compare with the vectors.
-  const change = (m, q) => {
-    again(m);
-    q.mechanism.domain = { text: true };
-    Object.assign(q, { kind: 'text', candidates: [] });
-  };
-  const secret = Uint8Array.from({ length: 32 }, (_, i) => i);
-  const random = givenBytes(secret, low(8 * 17), low(16));
-  const client = await Client.load(manifestOf(change, 'rappor'), { memo: memory(), random });
-  const row = await report(client, 'tea');
-  assert.equal(parseInt(row.slice(0, 2), 16), Number((0xe415d5f374252f32n * 64n) >> 64n));
+  const bytes = manifestOf(words(), 'rappor');
+  const secret = Array.from({ length: 32 }, (_, i) => i.toString(16).padStart(2, '0')).join('');
+  const draws = { words: '00'.repeat(8 * 17), memos: { 0: { secret, keys: [] } } };
+  const book = bookWith(await digestOf(bytes), 1, draws, place);
+  const sheet = await (await load({ book }, bytes)).begin();
+  const { reports } = await sheet.prepare({ way: 'tea' });
+  assert.equal(parseInt(reports.way.slice(0, 2), 16), Number((0xe415d5f374252f32n * 64n) >> 64n));
 });

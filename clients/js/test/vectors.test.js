@@ -4,7 +4,7 @@ import assert from 'node:assert/strict';
 import { existsSync } from 'node:fs';
 import test from 'node:test';
 import { Client, mechanism, report, textCode, tidy } from '../deniable.js';
-import { fromHex, givenBytes, memory, readVectors, toHex } from './tools.js';
+import { bookWith, fromHex, readVectors, toHex } from './tools.js';
 
 const little = (x, bytes) => toHex(Uint8Array.from({ length: bytes }, (_, i) => x / 256 ** i));
 const needed = (size) => (size <= 256 ? 1 : size <= 65536 ? 2 : 4);
@@ -102,22 +102,38 @@ test('five spellings are one answer', async () => {
 const wire = new URL('../../../tests/vectors/v1/wire.json', import.meta.url);
 const skip = !existsSync(wire) && 'tests/vectors/v1/wire.json is not there yet';
 
+/** Remembered with changes, these keep no promise: docs/wire-format.md. */
+const COARSE = ['lblh', 'lolh', 'dbitflippm'];
+
 test('whole submissions', { skip }, async (t) => {
   for (const { title, manifest, digest, secrets, submissions } of readVectors('wire.json')) {
     await t.test(title, async () => {
       const bytes = new TextEncoder().encode(manifest);
-      // A device whose secrets are given: they are the first that a fresh memo draws.
-      const memo = memory();
-      let left = Object.values(secrets).map(fromHex);
+      const { rounds, changes, questions } = JSON.parse(manifest);
+      const names = questions.map(({ mechanism: { mechanism: name } }) => name);
+      if (rounds > 1 && changes && names.some((name) => COARSE.includes(name))) {
+        const options = { maxEpsilon: 32, book: null };
+        await assert.rejects(Client.load(bytes, options), { type: 'broken-promise' });
+        return;
+      }
+      // A device whose secrets are given, and in whose book the coins are.
+      let memos = {};
+      questions.forEach(({ name }, place) => {
+        if (secrets[name]) memos[place] = { secret: secrets[name], keys: [] };
+      });
+      const fetch = async () => new Response(null, { status: 201 });
       for (const { answers, round, coins, id, body } of submissions) {
-        const random = givenBytes(...left, fromHex(coins), fromHex(id));
-        left = [];
-        const client = await Client.load(bytes, { digest, memo, random });
-        const sheet = client.begin(round);
+        const address = 'https://example.org/v1/';
+        const book = bookWith(digest, round, { words: coins, id, memos }, address);
+        const options = { digest, book, maxEpsilon: 32, fetch, to: `${address}submissions` };
+        const sheet = await (await Client.load(bytes, options)).begin(round);
         const made = await sheet.prepare(answers);
         assert.equal(made.body, body);
         assert.deepEqual(await sheet.prepare(answers), made);
-        assert.throws(() => random(1), /too few/); // every coin was used
+        const own = book.entries[address][digest];
+        assert.equal(own.rounds[round].words, coins); // every coin was used, and no other
+        await sheet.send();
+        memos = book.entries[address][digest].memos;
       }
     });
   }

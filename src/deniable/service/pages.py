@@ -18,8 +18,10 @@ from deniable.service.vega import vega_route
 
 _HERE = Path(__file__).parent
 STATIC = _HERE / "static"
-#: In a wheel the client lies beside the pages; in a checkout it is where it is written.
-_CLIENTS = (STATIC / "client.js", _HERE.parents[2] / "clients" / "js" / "deniable.js")
+#: The modules of the client. In a wheel they lie beside the pages, under these names; in a checkout
+#: they are where they are written.
+_CLIENT = {"client.js": "deniable.js", "promise.js": "promise.js", "book.js": "book.js"}
+_WRITTEN = _HERE.parents[2] / "clients" / "js"
 _TYPES = {
     ".html": "text/html; charset=utf-8",
     ".css": "text/css; charset=utf-8",
@@ -50,11 +52,9 @@ def page_routes() -> list[Route]:
     """Routes of the pages, and of the files that they need."""
     names = sorted(path.name for path in STATIC.iterdir() if path.suffix in _TYPES)
     files = {f"/{name}": STATIC / name for name in names if not name.endswith(".html")}
-    files |= {
-        "/": STATIC / "dashboard.html",
-        "/answer": STATIC / "answer.html",
-        "/client.js": next(path for path in _CLIENTS if path.exists()),
-    }
+    files |= {"/": STATIC / "dashboard.html", "/answer": STATIC / "answer.html"}
+    for name, written in _CLIENT.items():
+        files.setdefault(f"/{name}", _WRITTEN / written)
     routes = [Route(place, _serving(path)) for place, path in files.items()]
     return [*routes, vega_route(headers_for("vega.js"))]
 
