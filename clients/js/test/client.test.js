@@ -176,9 +176,9 @@ test('bytes that are no JSON are refused', async () => {
 test('a manifest that breaks its epsilon is refused by every program', async () => {
   const promise = (change) => [change, 'broken-promise'];
   const cases = [
-    promise((m) => { m.epsilon = 0.5; }),
-    promise((m) => { m.rounds = 40; }),
-    promise((m, q) => { q.mechanism.epsilon = 0.5; }),
+    promise((m) => { m.epsilon = 0.1; }),
+    promise((m) => { m.rounds = 60; }),
+    promise((m, q) => { q.mechanism.epsilon = 0.1; }),
     promise((m, q) => { q.mechanism.thresholds.keep = String(2n ** 64n - 1n); }),
     [() => {}, undefined],
   ];

@@ -48,14 +48,18 @@ _ALWAYS = {
 }
 
 
-def page_routes() -> list[Route]:
-    """Routes of the pages, and of the files that they need."""
+def page_files() -> dict[str, Path]:
+    """The files of the pages, by the place where they are served."""
     names = sorted(path.name for path in STATIC.iterdir() if path.suffix in _TYPES)
     files = {f"/{name}": STATIC / name for name in names if not name.endswith(".html")}
-    files |= {"/": STATIC / "dashboard.html", "/answer": STATIC / "answer.html"}
     for name, written in _CLIENT.items():
         files.setdefault(f"/{name}", _WRITTEN / written)
-    routes = [Route(place, _serving(path)) for place, path in files.items()]
+    return {**files, "/": STATIC / "dashboard.html", "/answer": STATIC / "answer.html"}
+
+
+def page_routes() -> list[Route]:
+    """Routes of the pages, and of the files that they need."""
+    routes = [Route(place, _serving(path)) for place, path in page_files().items()]
     return [*routes, vega_route(headers_for("vega.js"))]
 
 

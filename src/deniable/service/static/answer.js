@@ -1,5 +1,4 @@
 // The questionnaire: answers are asked, randomised here, shown as they would leave, and then sent.
-import { honest } from '/budget.js';
 import { Client } from '/client.js';
 import { fieldOf } from '/fields.js';
 import { odds, total } from '/odds.js';
@@ -7,12 +6,19 @@ import { byId, el, secret, show } from '/page.js';
 
 const WORDS = {
   'no-key': 'This collection needs a key. Please use the whole link that you were given.',
+  closed: 'This collection is closed. It takes no answers now.',
   'bad-round': 'There is no such round. Please use the link that you were given.',
+  'broken-promise': 'These questions would reveal more about you than they promise. This page does not ask them.',
+  'too-much': 'These questions may reveal more about you than this page allows (epsilon above 8). It does not ask them.',
   'other-collection': 'The questions have changed since this page was opened. Please load it again.',
+  changed: 'This browser has answered other questions here meanwhile. Please load this page again.',
+  answered: 'This browser has answered meanwhile, perhaps in another tab. Please load this page again.',
+  prepared: 'This browser has answered another round meanwhile. Please go back and look at your report again.',
   'no-answer': 'The collector does not answer. Sending again is safe: it is counted once.',
   busy: 'The collector is busy. Sending again is safe: it is counted once.',
   unavailable: 'The collector cannot keep anything now. Sending again is safe: it is counted once.',
-  memo: 'This device cannot remember what it has to remember, so nothing is sent.',
+  memo: 'This browser cannot keep what it has to remember, so nothing is sent. A private window may be the reason.',
+  coins: 'This device does not give random numbers, so nothing is sent.',
 };
 const explain = ({ type, message }) => WORDS[type] ?? `That did not work: ${message}`;
 
@@ -43,12 +49,8 @@ const thanks = (counted, { rounds }) =>
   `${counted ? 'Your reports were counted.' : 'Your reports had been counted before.'} Please answer only once`
   + `${rounds > 1 ? ' in each round' : ''}: every report that you add tells a little more about you.`;
 
-/** A sheet with new coins and the same questions. */
-function renewed(client, round, { questions: [{ name }] }) {
-  let sheet;
-  do sheet = client.begin(round); while (sheet.questions[0].name !== name);
-  return sheet;
-}
+const keeps = ({ rounds }) => 'Your answers are no longer on this page. This browser keeps the report, so that it sends no other one'
+  + `${rounds > 1 ? ', and what it needs to remember for the other rounds' : ''}.`;
 
 function reportOf(question, answer, hex) {
   const { says, why } = odds(question, hex);
@@ -67,25 +69,32 @@ function readAll(fields) {
   return wrong < 0 && answers;
 }
 
-/** Whether something was sent that may be counted although no answer said so; then only the same may follow. */
-let doubtful = false;
-
-async function watched(url, request) {
-  if (request.method !== 'POST') return fetch(url, request);
-  const before = doubtful;
-  doubtful = true;
-  const response = await fetch(url, request);
-  const refused = response.status >= 400 && response.status < 500 && response.status !== 429;
-  if (refused) doubtful = before;
-  return response;
+/** Sends what the sheet has, and tells how that went. */
+async function send(sheet, manifest, button, status) {
+  const leave = byId('back');
+  button.disabled = leave.disabled = true;
+  status.textContent = 'Sending …';
+  try {
+    const { counted } = await sheet.send();
+    byId('thanks').textContent = thanks(counted, manifest);
+    byId('keeps').textContent = keeps(manifest);
+    for (const id of ['ask', 'check', 'kept']) byId(id).remove();
+    step('done');
+  } catch (error) {
+    status.textContent = '';
+    // What was posted may have been kept whatever the answer says: only the same may follow.
+    button.disabled = leave.disabled = false;
+    leave.hidden = byId('again').hidden = Boolean(sheet.body);
+    if (sheet.body) button.textContent = 'Send the same again';
+    fail(error);
+  }
 }
 
-async function questionnaire(client, round) {
-  let sheet = client.begin(round);
+function questionnaire({ manifest }, sheet, round) {
   const { questions } = sheet;
   const fields = questions.map(fieldOf);
   byId('fields').replaceChildren(...fields.map((field) => field.node));
-  byId('promise').textContent = promise(client.manifest, round);
+  byId('promise').textContent = promise(manifest, round);
 
   async function preview() {
     const answers = readAll(fields);
@@ -94,49 +103,74 @@ async function questionnaire(client, round) {
       Object.fromEntries(questions.map(({ name }, i) => [name, answers[i]])));
     byId('reports').replaceChildren(
       ...questions.map((question, i) => reportOf(question, answers[i], reports[question.name])));
-    byId('total').textContent = total(client.manifest);
+    byId('total').textContent = total(manifest);
     byId('body').textContent = body;
     step('check');
-  }
-
-  async function send() {
-    byId('send').disabled = byId('back').disabled = true;
-    byId('sending').textContent = 'Sending …';
-    try {
-      const { counted } = await sheet.send();
-      byId('thanks').textContent = thanks(counted, client.manifest);
-      for (const id of ['ask', 'check']) byId(id).remove();
-      step('done');
-    } catch (error) {
-      byId('sending').textContent = '';
-      byId('send').disabled = false;
-      byId('back').disabled = byId('back').hidden = byId('again').hidden = doubtful;
-      if (doubtful) byId('send').textContent = 'Send the same again';
-      fail(error);
-    }
   }
 
   byId('form').addEventListener('submit', (event) => {
     event.preventDefault();
     preview().catch(fail);
   });
-  byId('send').addEventListener('click', send);
-  byId('back').addEventListener('click', () => {
-    sheet = renewed(client, round, sheet);
-    step('ask');
-  });
+  byId('send').addEventListener('click', () => send(sheet, manifest, byId('send'), byId('sending')));
+  byId('back').addEventListener('click', () => step('ask'));
+  byId('ask').hidden = false;
+}
+
+/** This round was answered: there is nothing else to send. */
+function kept({ manifest }, sheet, round) {
+  const when = manifest.rounds > 1 ? ` in round ${round}` : '';
+  byId('before').textContent = `This browser has sent a report${when}, or has tried to. `
+    + 'If you are not sure that it arrived, send the same again: it is counted once, and tells nothing more about you.';
+  byId('same').textContent = sheet.body;
+  byId('resend').addEventListener('click', () => send(sheet, manifest, byId('resend'), byId('resending')));
+  step('kept');
+}
+
+/** Another collection than the one that was answered here: people are asked first. */
+function changed({ digest, spent }, { manifest: { epsilon } }, options, round) {
+  const number = (x) => Number(x.toFixed(2));
+  byId('budgets').textContent = 'This browser has answered other questions of this collector before. '
+    + `What it sent then may reveal up to epsilon ${number(spent)} about you. The new questions may reveal `
+    + `up to epsilon ${number(epsilon)} more. Please answer them only if you expected new questions.`;
+  byId('agree').onclick = () => enter({ ...options, another: digest }, round).catch(fail);
+  step('changed');
+}
+
+async function enter(options, round) {
+  const client = await Client.load('/v1/manifest', options);
+  const { title, about } = client.manifest;
+  document.title = byId('title').textContent = title;
+  show(byId('about'), about);
+  let sheet;
+  try {
+    sheet = await client.begin(round);
+  } catch (error) {
+    if (error.type !== 'changed') throw error;
+    return changed(error, client, options, round);
+  }
+  byId('changed').hidden = true;
+  return sheet.body ? kept(client, sheet, round) : questionnaire(client, sheet, round);
+}
+
+/** Refuses at the door, not after the last question. A collector that does not say admits everybody. */
+async function admission(key) {
+  const headers = key ? { Authorization: `Bearer ${key}` } : {};
+  const alone = { cache: 'no-store', credentials: 'omit', referrerPolicy: 'no-referrer' };
+  const response = await fetch('/v1/admission', { headers, ...alone });
+  if (response.status === 404) return;
+  if (response.status === 401) throw { type: 'no-key' };
+  if (!response.ok) throw Error('the collector takes no answers now. Please come back later.');
+  const { needs, open } = await response.json();
+  if (!open) throw { type: 'closed' };
+  if (needs === 'key' && !key) throw { type: 'no-key' };
 }
 
 async function start() {
   if (!isSecureContext) throw Error('your browser randomises only on pages that came over HTTPS.');
-  const client = await Client.load('/v1/manifest', { key: secret('key'), fetch: watched });
-  if (!honest(client.manifest)) throw Error('these questions would reveal more than they promise.');
-  const { title, about } = client.manifest;
-  document.title = byId('title').textContent = title;
-  show(byId('about'), about);
-  const round = Number(new URLSearchParams(location.search).get('round') ?? 1);
-  await questionnaire(client, round);
-  byId('ask').hidden = false;
+  const key = secret('key');
+  await admission(key);
+  await enter({ key }, Number(new URLSearchParams(location.search).get('round') ?? 1));
 }
 
 start().catch(fail);

@@ -55,7 +55,9 @@ export function odds({ mechanism: spec }, hex) {
 /** The promise about all that one person sends. */
 export function total({ epsilon, rounds, changes }) {
   const what = rounds > 1 ? 'All that you send in all rounds together' : 'All of it together';
-  const others = changes ? 'others that stay the same and change when yours do' : 'any others';
-  const shows = changes ? ' Whether and when an answer changed is not hidden.' : '';
+  const others = changes ? 'others that stay the same, change, and come back when yours do' : 'any others';
+  const shows = changes
+    ? ' This does not hide which rounds have the same answer: when an answer changed, and whether an earlier one came back.'
+    : '';
   return `${what} is ${bound(epsilon)} as likely with your answers as with ${others}.${shows}`;
 }
