@@ -458,7 +458,7 @@ def test_a_wrong_token_is_refused_in_words(browser, collector):
     browser.wait(lambda: "does not know this token" in browser.text("#refused"))
     assert browser.driver.switch_to.active_element.get_attribute("id") == "token"
     assert "wrong" not in browser.driver.current_url
-    assert [text for text in browser.complaints() if "401" not in text] == []
+    assert [text for text in complaints(browser) if "401" not in text] == []
     browser.keys(collector.token, "\n")
     browser.wait(lambda: len(browser.all(".card[id^=card]")) == 5)
     assert not browser.one("#gate").is_displayed()
