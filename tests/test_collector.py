@@ -19,7 +19,8 @@ import numpy as np
 import pytest
 from starlette.requests import Request
 
-from collection_toys import batch, packed, submission, survey
+import floods
+from collection_toys import batch, one_question, packed, submission, survey
 from collectors import ARROW, JSON, PARTNER_KEY, Collector, problem_of, request_bytes
 from deniable.errors import InvalidArgument
 from deniable.service import analysis
@@ -32,7 +33,8 @@ from deniable.service.store import open_store
 from deniable.service.store.base import hash_token, token_fits
 from mutations import mutated
 
-TOYS = survey()
+TOYS, WORDY = survey(), one_question(120_000)
+ASK = b"GET /v1/manifest HTTP/1.1\r\nHost: x\r\n\r\n"
 MARKER = "telltale-5d1c"
 CLIENT = Path(__file__).parents[1] / "clients" / "js" / "deniable.js"
 
@@ -63,7 +65,7 @@ def running(tmp_path_factory):
 def limited(tmp_path_factory):
     """A collector with a key and small limits, behind a proxy."""
     path, _ = made(tmp_path_factory.mktemp("limited"))
-    limits = {"single_bytes": 2_000, "batch_bytes": 20_000, "at_once": 4, "bytes_at_once": 30_000}
+    limits = {"single_bytes": 2_000, "batch_bytes": 20_000, "at_once": 4, "batches_at_once": 30_000}
     limits |= {"single_seconds": 1.0, "batch_seconds": 2.0, "batch_pace": 1e6}
     options = {"limits": limits, "key": "k" * 40, "secure": True}
     with Collector(path, **options) as collector:
@@ -341,19 +343,38 @@ def begin(connection, data):
     connection.sendall(first)
 
 
-def test_few_are_inside_at_once_and_the_slow_are_let_go(limited):
-    """Four bodies that do not end keep others out, but neither for long nor from the health."""
-    stalled = [socket.create_connection(("127.0.0.1", limited.port)) for _ in range(4)]
+def test_bodies_that_do_not_end_keep_nobody_out(limited):
+    """More of them than there are slots: others are counted meanwhile, and the slow are let go."""
+    stalled = [socket.create_connection(("127.0.0.1", limited.port)) for _ in range(8)]
     for connection in stalled:
-        begin(connection, half())
-    answer = limited.ask("GET", "/v1/manifest", x_forwarded_proto="https")
-    assert (answer[0], problem_of(answer)) == (429, "busy")
-    assert limited.ask("GET", "/v1/health", x_forwarded_proto="https")[0] == 200
+        begin(connection, half("/v1/submissions", JSON, 1_500))
+    assert limited.post(sent(20), **ALLOWED) == 201
     for connection in stalled:
         connection.settimeout(10)
         assert connection.recv(1 << 16).startswith(b"HTTP/1.1 429")
         connection.close()
-    assert limited.ask("GET", "/v1/manifest", x_forwarded_proto="https")[0] == 200
+
+
+def test_few_are_worked_on_at_once(tmp_path):
+    """While the store waits, two are inside; a third is told to come again, health is answered."""
+    path, _ = made(tmp_path)
+    with Collector(path, limits={"at_once": 2}) as collector, contextlib.ExitStack() as stack:
+        assert collector.post(sent(1)) == 201
+        other = sqlite3.connect(path, isolation_level=None)
+        other.execute("BEGIN IMMEDIATE")
+        inside = []
+        for seed in (2, 3):
+            at = ("127.0.0.1", collector.port)
+            inside.append(stack.enter_context(socket.create_connection(at, 20)))
+            inside[-1].sendall(request_bytes(sent(seed)))
+            time.sleep(0.2)
+        answer = collector.ask("POST", "/v1/submissions", sent(4), content_type=JSON)
+        assert (answer[0], problem_of(answer)) == (429, "busy")
+        assert collector.ask("GET", "/v1/health")[0] == 200
+        other.close()
+        for connection in inside:
+            assert connection.recv(1 << 16).startswith(b"HTTP/1.1 201")
+        assert collector.post(sent(4)) == 201
 
 
 @pytest.mark.parametrize(
@@ -509,59 +530,122 @@ def test_connections_that_ask_nothing_are_closed(tmp_path):
             assert b"201" not in _rest(served)
 
 
-def test_the_idle_make_room_and_the_busy_stay(tmp_path):
+def test_the_waiting_make_room_and_the_answered_stay(tmp_path):
+    """Whoever is waited for longest goes, also in the middle of a body; a whole request stays."""
     path, _ = made(tmp_path)
-    with Collector(path, server={"connections": 2}) as collector:
-        at, whole = ("127.0.0.1", collector.port), request_bytes(sent(1))
-        with socket.create_connection(at, 10) as busy, socket.create_connection(at, 10) as idle:
-            begin(busy, whole[:-1])
-            assert collector.post(sent(2)) == 201
-            assert idle.recv(1) == b""
-            with socket.create_connection(at, 10) as other:
-                begin(other, request_bytes(sent(3))[:-1])
-                with socket.create_connection(at, 10) as refused:
-                    assert refused.recv(1) == b""
-                busy.sendall(whole[-1:])
-                assert busy.recv(1 << 16).startswith(b"HTTP/1.1 201")
+    with Collector(path, server={"connections": 2}) as collector, contextlib.ExitStack() as stack:
+
+        def join():
+            at = ("127.0.0.1", collector.port)
+            return stack.enter_context(socket.create_connection(at, 20))
+
+        assert collector.post(sent(1)) == 201
+        slow, idle = join(), join()
+        begin(slow, request_bytes(sent(2))[:-1])
+        assert collector.post(sent(3)) == 201  # in the place of the one that sent nothing
+        assert idle.recv(1) == b""
+        other = sqlite3.connect(path, isolation_level=None)
+        other.execute("BEGIN IMMEDIATE")
+        busy = []
+        for seed in (4, 5):
+            busy.append(join())
+            busy[-1].sendall(request_bytes(sent(seed)))
+            time.sleep(0.2)
+        assert slow.recv(1) == b""
+        assert join().recv(1) == b""  # now all are busy
+        other.close()
+        for connection in busy:
+            assert connection.recv(1 << 16).startswith(b"HTTP/1.1 201")
 
 
-def test_those_who_do_not_read_are_let_go(tmp_path):
-    """More answers than the system keeps for a client: they must not wait for it for ever."""
-    path, _ = made(tmp_path)
-    asks = b"GET /client.js HTTP/1.1\r\nHost: x\r\n\r\n" * 400
+@pytest.fixture(scope="module")
+def wordy(tmp_path_factory):
+    """A store with a manifest of 1.2 MB."""
+    path = str(tmp_path_factory.mktemp("wordy") / "store.db")
+    open_store(path, WORDY).close()
+    return path
+
+
+def test_those_who_do_not_read_are_let_go(wordy):
+    """An answer longer than what the system keeps for a client must not wait for it for ever."""
     with (
-        Collector(path, server={"connections": 2, "idle": 1.0}) as collector,
+        Collector(wordy, server={"connections": 2, "idle": 1.0}) as collector,
         contextlib.ExitStack() as stack,
     ):
-        assert collector.post(sent(0)) == 201  # from now on it has all its files open
+        assert collector.ask("GET", "/v1/health")[0] == 200  # now it has all its files open
         before = files_of(collector)
         for _ in range(6):
             with contextlib.suppress(OSError):
                 deaf = stack.enter_context(socket.socket())
                 deaf.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
                 deaf.connect(("127.0.0.1", collector.port))
-                deaf.sendall(asks)
+                deaf.sendall(ASK)
             time.sleep(0.05)
             assert files_of(collector) <= before + 3
         wait_until(lambda: files_of(collector) <= before)
-        assert collector.post(sent(1)) == 201
+        assert collector.ask("GET", "/v1/health")[0] == 200
 
 
-def test_who_reads_slowly_gets_everything(tmp_path):
+def test_who_reads_slowly_gets_everything(wordy):
     """It takes several times as long as a connection may be idle."""
-    path, _ = made(tmp_path)
-    asks = b"GET /client.js HTTP/1.1\r\nHost: x\r\n\r\n" * 400
-    with Collector(path, server={"idle": 0.5}) as collector, socket.socket() as slow:
-        slow.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 1 << 16)
+    with Collector(wordy, server={"idle": 0.5}) as collector, socket.socket() as slow:
+        slow.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
         slow.connect(("127.0.0.1", collector.port))
-        slow.sendall(asks)
+        slow.sendall(ASK)
         slow.settimeout(10)
         length, start = 0, time.monotonic()
-        while part := slow.recv(1 << 18):
+        while part := slow.recv(1 << 14):
             length += len(part)
             if time.monotonic() - start < 2:
                 time.sleep(0.02)
-    assert length > 400 * len(CLIENT.read_bytes())
+    assert time.monotonic() - start > 1.5
+    assert length > len(WORDY.manifest)
+
+
+def test_one_thing_is_asked_at_a_time(running):
+    """Whoever sends more before the answer gets the first answer and no other; later is fine."""
+    at = ("127.0.0.1", running.port)
+    with socket.create_connection(at, 10) as hasty, socket.create_connection(at, 10) as patient:
+        hasty.sendall(ASK * 3)
+        found = b""
+        with contextlib.suppress(ConnectionResetError):
+            while part := hasty.recv(1 << 16):
+                found += part
+        assert found.count(b"HTTP/1.1 ") <= 1
+        for _ in range(3):
+            patient.sendall(ASK)
+            assert patient.recv(1 << 16).startswith(b"HTTP/1.1 200")
+
+
+@pytest.fixture(scope="module")
+def flooded(wordy):
+    """A collector at a tenth of the usual size."""
+    with Collector(wordy, limits={"at_once": 100}, server={"connections": 105}) as collector:
+        rng = np.random.default_rng(1)
+        collector.bodies = iter(lambda: submission(WORDY, rng).to_json(), None)
+        assert collector.post(next(collector.bodies)) == 201
+        yield collector
+
+
+@pytest.mark.parametrize(
+    ("attack", "growth"),
+    [
+        (floods.trailers(4, 2_000_000), 20),
+        (floods.trailers(4, 8_000_000, lines=False), 20),
+        (floods.pipelines(20, 250_000), 30),
+        (floods.deaf(100, 0.5), 30),
+        (floods.heads(100, 62_000, 0.5), 30),
+        (floods.slow_bodies(150, 3), 30),
+        (floods.slow_bodies(60, 2, size=1_000_000, first=900_000), 45),
+    ],
+    ids=["trailers", "a trailer", "pipelined", "deaf", "heads", "slow", "slow and large"],
+)
+def test_floods_take_neither_memory_nor_time(flooded, attack, growth):
+    """At a tenth of the size of benchmarks/attacks_http.py; a busy machine may add to the delay."""
+    found = floods.suffered(flooded, attack, flooded.bodies)
+    assert found["growth_mb"] < growth, found
+    assert found["kept"] >= 1, found
+    assert found["slowest_s"] < 3, found
 
 
 def test_a_head_without_end_is_not_read(running):

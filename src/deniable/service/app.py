@@ -27,7 +27,7 @@ from deniable.service import metrics as prometheus
 from deniable.service.access import Access
 from deniable.service.analysis import Analysis, Wish
 from deniable.service.intake import Intake
-from deniable.service.limits import HEALTH, Gate, Limits, Room, Visit
+from deniable.service.limits import Gate, Limits, Room, Sliced, Slots, Visit
 from deniable.service.openapi import openapi
 from deniable.service.pages import page_routes
 from deniable.service.problems import Problem
@@ -70,10 +70,11 @@ class Service:
         self._access = Access(store, settings.key, settings.partner_key)
         self._metrics = prometheus.Metrics()
         limits = settings.limits
-        at_once = limits.bytes_at_once
-        self._singles = Room(JSON, limits.single_bytes, at_once, limits.single_seconds)
-        pace = limits.batch_seconds, limits.batch_pace
-        self._batches = Room(ARROW, limits.batch_bytes, at_once, *pace)
+        sizes = limits.single_bytes, limits.singles_at_once
+        self._singles = Room(JSON, *sizes, limits.single_seconds, yielding=True)
+        sizes = limits.batch_bytes, limits.batches_at_once
+        self._batches = Room(ARROW, *sizes, limits.batch_seconds, limits.batch_pace)
+        self._slots = Slots(limits.at_once)
         self._counting = asyncio.Lock()
 
     def routes(self) -> list[Route]:
@@ -83,7 +84,7 @@ class Service:
             Route("/v1/status", self.status),
             Route("/v1/estimates/{question}", self.estimates),
             Route("/v1/metrics", self.metrics),
-            Route(HEALTH, self.health),
+            Route("/v1/health", self.health),
             Route("/v1/openapi.json", self.document),
         ]
 
@@ -107,15 +108,18 @@ class Service:
         with Visit(self._singles) as visit:
             body = await visit.body(scope, receive)
             name, packed = self._intake.single(body)
-        return self._answer("deniable_submissions_total", await self._writer.add(name, packed))
+        with self._slots:
+            outcome = await self._writer.add(name, packed)
+        return self._answer("deniable_submissions_total", outcome)
 
     async def submit_batch(self, request: Request) -> Response:
         self._access.require_partner(request.headers)
         with Visit(self._batches) as visit:
             body = await visit.body(request.scope, request.receive)
-            async with self._counting:  # one at a time: it takes several times its length
-                name, counts = await run_in_threadpool(self._intake.batch, body)
-            outcome = await self._writer.add(name, body, counts)
+            with self._slots:
+                async with self._counting:  # one at a time: it takes several times its length
+                    name, counts = await run_in_threadpool(self._intake.batch, body)
+                outcome = await self._writer.add(name, body, counts)
         return self._answer("deniable_batches_total", outcome)
 
     def _answer(self, metric: str, outcome: Outcome) -> Response:
@@ -126,7 +130,8 @@ class Service:
 
     async def status(self, request: Request) -> Response:
         await self._access.require_analyst(request.headers)
-        return _json(await run_in_threadpool(self._analysis.status))
+        with self._slots:
+            return _json(await run_in_threadpool(self._analysis.status))
 
     async def estimates(self, request: Request) -> Response:
         await self._access.require_analyst(request.headers)
@@ -136,7 +141,8 @@ class Service:
             raise Problem("invalid-choice", f"format is one of {', '.join(_LAYOUTS)}")
         most = _most(request.query_params.get("most"))
         try:
-            found = await run_in_threadpool(self._analysis.estimate, wish)
+            with self._slots:
+                found = await run_in_threadpool(self._analysis.estimate, wish)
         except InvalidArgument as refused:
             raise Problem("invalid-choice", str(refused)) from None
         if found is None:
@@ -145,7 +151,8 @@ class Service:
 
     async def metrics(self, request: Request) -> Response:
         await self._access.require_analyst(request.headers)
-        counts = await run_in_threadpool(self.store.counts)
+        with self._slots:
+            counts = await run_in_threadpool(self.store.counts)
         text = self._metrics.text({place: n for place, (_, n) in counts.items()})
         return Response(text, media_type=prometheus.MEDIA_TYPE)
 
@@ -203,8 +210,8 @@ def create_app(store: Store, settings: Settings | None = None) -> ASGIApp:
     )
     # A redirect would name http:// behind a proxy: reports would travel without encryption.
     app.router.redirect_slashes = False
-    inner = Submissions(app, service.submit)
-    return Gate(inner, chosen.limits, service.on_problem, secure=chosen.secure)
+    inner = Submissions(Sliced(app), service.submit)
+    return Gate(inner, chosen.limits.rate, service.on_problem, secure=chosen.secure)
 
 
 def _wish(question: str, query: QueryParams, rounds: int) -> Wish:

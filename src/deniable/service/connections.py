@@ -1,18 +1,29 @@
-"""How many connections there may be, and how long one may ask nothing.
+"""What one connection may cost, and which one makes room when all places are taken.
 
-Uvicorn closes a connection that is silent after an answer. One that never asks, that sends the head
-of a request a byte at a time or without end, or that does not read its answers, it keeps for ever.
+Uvicorn reads ahead as far as a client sends, keeps heads and trailers of any length and number of
+lines, and waits for ever for clients that send nothing or read nothing. Here a connection asks one
+thing at a time, and holds little memory whoever is at its other end.
 """
 
 from __future__ import annotations
 
-from asyncio import AbstractEventLoop, TimerHandle, Transport
+from asyncio import AbstractEventLoop, BufferedProtocol, TimerHandle, Transport
 from typing import Any, ClassVar
 
+from httptools import HttpParserError, HttpParserUpgrade
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
-#: Bytes that the head of a request may have, beyond those that came with its beginning.
-HEAD = 1 << 16
+#: Bytes that may come without a byte of a body: of a head, and again of trailers.
+HEAD = 1 << 15
+#: Lines of a head and its trailers.
+LINES = 100
+#: Bytes that are read at once, and kept of a body until it is asked for.
+READ = 1 << 15
+#: Bytes of an answer that wait for the client before the next slice waits, too.
+UNSENT = 1 << 14
+
+#: All connections read into the same bytes: each reading is dealt with before the next.
+_READING = memoryview(bytearray(READ))
 
 
 class OneWrite:
@@ -49,56 +60,113 @@ class OneWrite:
             self._transport.write(b"".join(parts))
 
 
-class Limited(HttpToolsProtocol):
+class Limited(HttpToolsProtocol, BufferedProtocol):
     """At most so many connections, each with so many seconds for its next request.
 
-    Whoever comes when all places are taken gets that of the one who was idle for the longest time;
-    if all are busy, nobody comes in. Who does not read is idle; who reads slowly has more time.
+    Whoever comes when all places are taken gets that of the client that was waited for the longest
+    time: to ask, to send the rest, or to read. If the collector waits for none, nobody comes in.
     """
 
     most: ClassVar[int]
     seconds: ClassVar[float]
+    #: Connections whose clients have the next turn, the one that did nothing for longest first.
+    waiting: ClassVar[dict[Limited, None]]
     idle_since = 0.0
     _timer: TimerHandle | None = None
-    #: Bytes that the client had not taken when it was last looked at.
-    _unsent = 0
-    #: Whether the head of a request is being read, and its bytes so far.
-    _in_head, _head = False, 0
+    #: Bytes since the last one of a body.
+    _bare = 0
 
     @property
     def idle(self) -> bool:
-        """Whether it is the client's turn: to ask, or to read."""
+        """Whether the client has to ask, or to read."""
         done = self.cycle is None or self.cycle.response_complete
         return done or self.flow.write_paused
 
+    @property
+    def _answering(self) -> bool:
+        """Whether there is a whole request, and not yet all of its answer."""
+        cycle = self.cycle
+        return cycle is not None and not cycle.more_body and not cycle.response_complete
+
+    @property
+    def _unread(self) -> bool:
+        """Whether a part of a body waits until somebody asks for it."""
+        cycle = self.cycle
+        return bool(cycle and cycle.more_body and cycle.body and not cycle.response_complete)
+
     def connection_made(self, transport: Transport) -> None:  # type: ignore[override]
         super().connection_made(transport)
+        transport.set_write_buffer_limits(UNSENT)
         self.transport = OneWrite(transport, self.loop)  # type: ignore[assignment]
         self.idle_since = self.loop.time()
+        self.waiting[self] = None
         self._look()
         if len(self.connections) > self.most:
             self._make_room()
 
     def _make_room(self) -> None:
-        others = [one for one in self.connections if one is not self]
-        idle = [one for one in others if isinstance(one, Limited) and one.idle]
-        leaving = min(idle, key=lambda one: one.idle_since, default=self)
+        leaving = next(iter(self.waiting))
         self.connections.discard(leaving)
+        del self.waiting[leaving]
         leaving.transport.abort()  # to close would wait until all answers were read
 
-    def data_received(self, data: bytes) -> None:
-        self._head += len(data)
-        super().data_received(data)
-        if self._in_head and self._head > HEAD:
+    def get_buffer(self, sizehint: int) -> memoryview:
+        return _READING
+
+    def buffer_updated(self, nbytes: int) -> None:
+        """Read one request; whoever sends the next one before the answer is answered, and left."""
+        if self._answering:
+            self._read_no_more()
+            return
+        self._bare += nbytes
+        try:
+            self.parser.feed_data(_READING[:nbytes])
+        except HttpParserUpgrade:
+            pass  # it is answered as if it had not asked for another protocol
+        except HttpParserError:
+            self._broken()
+        else:
+            self._after_reading()
+
+    def _after_reading(self) -> None:
+        if self._bare > HEAD:
             self.transport.abort()
+        elif self._unread:
+            self.flow.pause_reading()
+        if self in self.waiting:
+            del self.waiting[self]
+            self.waiting[self] = None
+
+    def _broken(self) -> None:
+        if self._answering:
+            self._read_no_more()
+        else:
+            self.logger.warning("Invalid HTTP request received.")
+            self.send_400_response("Invalid HTTP request received.")
+
+    def _read_no_more(self) -> None:
+        self.cycle.keep_alive = False
+        self.flow.pause_reading()
 
     def on_message_begin(self) -> None:
-        self._in_head, self._head = True, 0
+        if self._answering:
+            raise ValueError("the next request came before the answer")
         super().on_message_begin()
 
-    def on_headers_complete(self) -> None:
-        self._in_head = False
-        super().on_headers_complete()
+    def on_header(self, name: bytes, value: bytes) -> None:
+        if len(self.headers) == LINES:
+            raise ValueError("too many lines")
+        super().on_header(name, value)
+
+    def on_body(self, body: bytes) -> None:
+        self._bare = 0
+        super().on_body(body)
+
+    def on_message_complete(self) -> None:
+        self._bare = 0
+        super().on_message_complete()
+        if self._answering:
+            self.waiting.pop(self, None)
 
     def eof_received(self) -> None:
         self.transport.flush()  # type: ignore[attr-defined]
@@ -106,24 +174,30 @@ class Limited(HttpToolsProtocol):
 
     def connection_lost(self, exc: Exception | None) -> None:
         super().connection_lost(exc)
+        self.waiting.pop(self, None)
         if self._timer is not None:
             self._timer.cancel()
 
     def on_response_complete(self) -> None:
+        """Instead of Uvicorn's: no request waits for this, and `_look` ends who asks no more."""
+        self.server_state.total_requests += 1
         self.idle_since = self.loop.time()
-        super().on_response_complete()
+        self.waiting[self] = None
+        if not self.transport.is_closing():
+            self.flow.resume_reading()
 
     def pause_writing(self) -> None:
         self.idle_since = self.loop.time()
-        self._unsent = self.transport.get_write_buffer_size()
+        self.waiting[self] = None
         super().pause_writing()
 
+    def resume_writing(self) -> None:
+        super().resume_writing()
+        if self._answering:
+            self.waiting.pop(self, None)
+
     def _look(self) -> None:
-        unsent = self.transport.get_write_buffer_size()
-        reads, self._unsent = unsent < self._unsent, unsent
-        left = self.idle_since + self.seconds - self.loop.time()
-        if reads or not self.idle:
-            left = self.seconds
+        left = self.idle_since + self.seconds - self.loop.time() if self.idle else self.seconds
         if left > 0:
             self._timer = self.loop.call_later(left, self._look)
         else:
@@ -132,4 +206,4 @@ class Limited(HttpToolsProtocol):
 
 def limited(most: int, seconds: float) -> type[Limited]:
     """`Limited` with these limits: Uvicorn makes one for every connection."""
-    return type("Limited", (Limited,), {"most": most, "seconds": seconds})
+    return type("Limited", (Limited,), {"most": most, "seconds": seconds, "waiting": {}})

@@ -19,6 +19,7 @@ TYPES = {
     "id-used": (409, "Another submission has this id"),
     "too-large": (413, "The body is too long"),
     "media-type": (415, "The content type is another one"),
+    "other-host": (421, "This collector has another name"),
     "impossible-report": (422, "No device makes such a report"),
     "invalid-choice": (422, "This cannot be estimated"),
     "busy": (429, "Too much at once"),

@@ -61,7 +61,7 @@ def serve(
         "proxy_headers": False,
         "server_header": False,
         "http": limited(connections, idle),
-        "timeout_keep_alive": idle,
+        "ws": "none",
         "timeout_graceful_shutdown": GRACE,
     }
     config = uvicorn.Config(app, **{**usual, **options})
