@@ -1,12 +1,18 @@
 """What analysts are told about a collection."""
 
+import json
+
 import numpy as np
+import pyarrow as pa
 import pytest
 from scipy.stats import binom
 
+from collection_toys import one_question
 from deniable.collection.survey import survey_of
 from deniable.errors import InvalidArgument
+from deniable.service import analysis
 from deniable.service.analysis import Analysis, Wish
+from deniable.service.layouts import LAYOUTS, VALUES
 from deniable.service.store import open_store
 
 PEOPLE, RUNS = 2_000, 80
@@ -56,4 +62,43 @@ def test_analysts_may_spell_candidates_as_they_like(tmp_path):
     for wrong in (("Tea", "tea"), ("tea", " ")):
         with pytest.raises(InvalidArgument, match="candidates"):
             Analysis(store).estimate(Wish("drug", candidates=wrong))
+
+
+def many(tmp_path, k):
+    """The analysis of a question with many answers, and some reports."""
+    store = open_store(str(tmp_path / "many.db"), one_question(k))
+    counts = np.random.default_rng(3).integers(0, 9, k)
+    store.add_batch(bytes(16), b"", {("q", 1): (counts, int(counts.sum()))})
+    return store, Analysis(store)
+
+
+def test_what_is_remembered_has_a_limit_of_bytes(tmp_path, monkeypatch):
+    """However large each estimate is; what is asked for again at once is not computed again."""
+    monkeypatch.setattr(analysis, "REMEMBERED", 300_000)
+    store, found = many(tmp_path, 1_000)
+    wishes = [Wish("q", confidence=0.5 + 0.01 * number) for number in range(40)]
+    for wish in wishes:
+        assert found.estimate(wish) is found.estimate(wish)
+        kept = list(found._known.values())
+        arrays = [(one.frequencies, one.standard_errors, one.intervals) for one in kept]
+        assert sum(column.nbytes for one in arrays for column in one) <= 300_000
+    assert 1 < len(found._known) < 40
+    monkeypatch.setattr(analysis, "REMEMBERED", 10_000)
+    assert found.estimate(Wish("q")).n > 0
+    assert not found._known
+    store.close()
+
+
+@pytest.mark.parametrize("k", [2, VALUES, VALUES + 1, 3 * VALUES + 7])
+def test_pieces_make_up_the_whole(tmp_path, k):
+    """JSON, CSV and Arrow written in pieces say what the exports of an estimate say."""
+    store, found = many(tmp_path, k)
+    whole = found.estimate(Wish("q"))
+    pieces = {name: list(write(whole)) for name, (_, write) in LAYOUTS.items()}
+    assert json.loads(b"".join(pieces["json"])) == json.loads(whole.to_json())
+    assert b"".join(pieces["csv"]).decode() == whole.to_csv()
+    read = pa.ipc.open_stream(b"".join(pieces["arrow"])).read_all()
+    assert read.equals(whole.to_arrow())
+    assert read.schema.metadata == whole.to_arrow().schema.metadata
+    assert all(len(piece) < 200 * VALUES for parts in pieces.values() for piece in parts)
     store.close()

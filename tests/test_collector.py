@@ -560,9 +560,13 @@ def test_the_waiting_make_room_and_the_answered_stay(tmp_path):
 
 @pytest.fixture(scope="module")
 def wordy(tmp_path_factory):
-    """A store with a manifest of 1.2 MB."""
+    """A store with a manifest of 1.2 MB, and a report for each of 120,000 answers."""
     path = str(tmp_path_factory.mktemp("wordy") / "store.db")
-    open_store(path, WORDY).close()
+    store = open_store(path, WORDY)
+    counts = np.random.default_rng(4).integers(0, 9, 120_000)
+    store.add_batch(bytes(16), b"", {("q", 1): (counts, int(counts.sum()))})
+    store.add_token("ada", hash_token("a" * 40))
+    store.close()
     return path
 
 
@@ -625,6 +629,17 @@ def flooded(wordy):
         collector.bodies = iter(lambda: submission(WORDY, rng).to_json(), None)
         assert collector.post(next(collector.bodies)) == 201
         yield collector
+
+
+def test_an_estimate_of_very_many_answers_keeps_nobody_waiting(flooded):
+    """It is computed, written and sent in pieces: 16 MB, and others are served meanwhile."""
+    honest = floods.Honest(flooded.port, flooded.bodies, pause=0.01)
+    honest.start()
+    status, _, body = flooded.ask("GET", "/v1/estimates/q", authorization="Bearer " + "a" * 40)
+    honest.end()
+    assert status == 200
+    assert len(json.loads(body)["values"]) == 120_000
+    assert max(honest.seconds) < 1
 
 
 @pytest.mark.parametrize(

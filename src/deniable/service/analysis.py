@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from dataclasses import dataclass
+from threading import Lock
 from typing import Any
 
 from deniable.collection.questions import Question
@@ -13,8 +14,8 @@ from deniable.estimation.methods import methods_for
 from deniable.service.store import Store
 from deniable.tally import Tally
 
-#: Estimates that are remembered until there are new reports.
-REMEMBERED = 64
+#: Bytes of estimates that are remembered, those asked for last.
+REMEMBERED = 1 << 26
 #: Methods that need the reports themselves, unless a report is one index.
 _OF_REPORTS = ("likelihood",)
 
@@ -40,6 +41,7 @@ class Analysis:
         sampled = store.collection.divide == "sampled"
         self._population = "everyone" if sampled else "respondents"
         self._known: OrderedDict[tuple[Wish, int], Estimate] = OrderedDict()
+        self._bytes, self._lock = 0, Lock()
 
     def status(self) -> dict[str, Any]:
         """What is collected, and how much of it there is."""
@@ -64,19 +66,33 @@ class Analysis:
         spent = {"epsilon": collection.spent, "divide": collection.divide}
         return {**head, **spent, "rounds": collection.rounds, "questions": questions}
 
-    def estimate(self, wish: Wish) -> Estimate | None:
-        """Frequencies with intervals; None as long as there are no reports."""
+    def estimate(self, wish: Wish, most: int | None = None) -> Estimate | None:
+        """Frequencies with intervals, perhaps only ``most`` of them; None without reports."""
         question = self._store.collection.question(wish.question)
         tally = self._store.tallies().get((wish.question, wish.round))
         if tally is None or not tally.n:
             return None
         place = (wish, tally.n)
         found = self._known.get(place)
-        if found is None:  # from here on other threads may forget it again
-            self._known[place] = found = _estimate(question, tally, wish, self._population)
-            while len(self._known) > REMEMBERED:
-                self._known.popitem(last=False)
-        return found
+        if found is None:
+            found = _estimate(question, tally, wish, self._population)
+            self._remember(place, found)
+        return found if most is None else found.most_frequent(most)
+
+    def _remember(self, place: tuple[Wish, int], found: Estimate) -> None:
+        """Keep it as long as there is room; the oldest are forgotten first."""
+        with self._lock:
+            if place not in self._known:
+                self._known[place] = found
+                self._bytes += _size(found)
+            while self._bytes > REMEMBERED:
+                self._bytes -= _size(self._known.popitem(last=False)[1])
+
+
+def _size(found: Estimate) -> int:
+    """Bytes of its columns, about; labels are mostly those of the collection."""
+    columns = found.frequencies, found.standard_errors, found.intervals
+    return 4096 + 8 * len(found.labels) + sum(column.nbytes for column in columns)
 
 
 def _estimate(question: Question, tally: Tally, wish: Wish, population: str) -> Estimate:

@@ -22,11 +22,11 @@ from starlette.types import ASGIApp, Receive, Scope
 
 from deniable.collection.batches import MEDIA_TYPE as ARROW
 from deniable.errors import CorruptData, InvalidArgument, StoreUnavailable
-from deniable.estimation import Estimate
 from deniable.service import metrics as prometheus
 from deniable.service.access import Access
 from deniable.service.analysis import Analysis, Wish
 from deniable.service.intake import Intake
+from deniable.service.layouts import LAYOUTS, written
 from deniable.service.limits import Gate, Limits, Room, Sliced, Slots, Visit
 from deniable.service.openapi import openapi
 from deniable.service.pages import page_routes
@@ -36,6 +36,8 @@ from deniable.service.submitting import Submissions
 from deniable.service.writer import Writer
 
 JSON = "application/json"
+#: Estimates that are computed at once: of many answers, each takes much memory.
+ESTIMATES = 2
 #: What an estimate may be asked for with.
 _PARAMETERS = {"round", "method", "confidence", "simultaneous", "candidate", "most", "format"}
 #: The same for everybody, so they are made once.
@@ -76,6 +78,7 @@ class Service:
         self._batches = Room(ARROW, *sizes, limits.batch_seconds, limits.batch_pace)
         self._slots = Slots(limits.at_once)
         self._counting = asyncio.Lock()
+        self._estimating = asyncio.Semaphore(ESTIMATES)
 
     def routes(self) -> list[Route]:
         return [
@@ -137,17 +140,18 @@ class Service:
         await self._access.require_analyst(request.headers)
         wish = _wish(request.path_params["question"], request.query_params, self.collection.rounds)
         layout = request.query_params.get("format", "json")
-        if layout not in _LAYOUTS:
-            raise Problem("invalid-choice", f"format is one of {', '.join(_LAYOUTS)}")
+        if layout not in LAYOUTS:
+            raise Problem("invalid-choice", f"format is one of {', '.join(LAYOUTS)}")
         most = _most(request.query_params.get("most"))
         try:
             with self._slots:
-                found = await run_in_threadpool(self._analysis.estimate, wish)
+                async with self._estimating:
+                    found = await run_in_threadpool(self._analysis.estimate, wish, most)
         except InvalidArgument as refused:
             raise Problem("invalid-choice", str(refused)) from None
         if found is None:
             raise Problem("not-found", "There are no reports of this question and round yet.")
-        return _LAYOUTS[layout](found if most is None else found.most_frequent(most))
+        return await written(found, layout)
 
     async def metrics(self, request: Request) -> Response:
         await self._access.require_analyst(request.headers)
@@ -241,19 +245,3 @@ def _most(text: str | None) -> int | None:
 
 def _json(data: Any) -> Response:
     return Response(msgspec.json.encode(data), media_type=JSON)
-
-
-def _arrow(found: Estimate) -> Response:
-    import pyarrow as pa
-
-    table, sink = found.to_arrow(), pa.BufferOutputStream()
-    with pa.ipc.new_stream(sink, table.schema) as stream:
-        stream.write_table(table)
-    return Response(sink.getvalue().to_pybytes(), media_type=ARROW)
-
-
-_LAYOUTS = {
-    "json": lambda found: Response(found.to_json(), media_type=JSON),
-    "csv": lambda found: Response(found.to_csv(), media_type="text/csv; charset=utf-8"),
-    "arrow": _arrow,
-}
