@@ -155,10 +155,6 @@ def tampered(rng, manifest):
 
 def judged(manifest):
     """Whether Python accepts it."""
-    data = json.loads(manifest)
-    names = [question["mechanism"]["mechanism"] for question in data["questions"]]
-    if coarse(data["rounds"], data["changes"], names):
-        return False
     try:
         Collection.from_manifest(manifest.encode())
     except ValueError:

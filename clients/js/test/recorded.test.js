@@ -44,10 +44,8 @@ async function recording(name, work) {
 
 /** A device that remembers until the test ends. */
 function device() {
-  const map = new Map();
   let entry = {};
   return {
-    memo: { getItem: (name) => map.get(name) ?? null, setItem: (name, text) => map.set(name, text) },
     book: { update: async (_, change) => (entry = change(structuredClone(entry))) },
     maxEpsilon: 32,
   };
