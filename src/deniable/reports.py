@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO
 
@@ -20,6 +20,10 @@ if TYPE_CHECKING:
 
 ID_BYTES = 16
 _SPEC_KEY = b"deniable.mechanism"
+#: Memory that the columns of a file may take.
+MOST_BYTES = 1 << 32
+#: Rows that are read at once.
+_PIECE = 1 << 13
 
 
 class Reports:
@@ -146,12 +150,46 @@ class Reports:
         import pyarrow.parquet as pq
 
         try:
-            table = pq.read_table(path)
+            with pq.ParquetFile(path) as file:
+                cls.from_arrow(file.schema_arrow.empty_table(), mechanism)
+                table = read_columns(file, {"report", "id"})
         except FileNotFoundError:
             raise
         except (pa.ArrowException, OSError) as error:
             raise CorruptData(f"{str(path)!r} is not a Parquet file: {error}") from error
         return cls.from_arrow(table, mechanism)
+
+
+def read_columns(file: Any, names: Collection[str]) -> pa.Table:
+    """Those columns of a Parquet file, unless they take more memory than `MOST_BYTES`.
+
+    A few bytes of a file can stand for any number of rows.
+    """
+    schema = file.schema_arrow
+    kept = [field for field in schema if field.name in names]
+    size = file.metadata.num_rows * sum(_width(field.type) for field in kept)
+    pieces: list[pa.RecordBatch] = []
+    if size <= MOST_BYTES:
+        size = 0
+        for piece in file.iter_batches(_PIECE, columns=[field.name for field in kept]):
+            pieces.append(piece)
+            size += piece.nbytes
+            if size > MOST_BYTES:
+                break
+    if size > MOST_BYTES:
+        most = MOST_BYTES >> 20
+        raise CorruptData(f"the file takes more than {most} MB of memory when it is read: split it")
+    return pyarrow().Table.from_batches(pieces, pyarrow().schema(kept, schema.metadata))
+
+
+def _width(kind: pa.DataType) -> int:
+    """Bytes that a value takes at least."""
+    if pyarrow().types.is_struct(kind):
+        return sum(_width(field.type) for field in kind)
+    try:
+        return int(kind.bit_width) // 8
+    except ValueError:  # texts and lists
+        return 0
 
 
 def require_same(ours: Mechanism, theirs: Mechanism) -> None:

@@ -15,6 +15,7 @@ from deniable.collection.questions import YES_NO, Question
 from deniable.errors import InvalidArgument
 from deniable.extras import pyarrow
 from deniable.randomness import Keystream, draw_key
+from deniable.reports import read_columns
 
 
 def privatized(collection: Collection, table: Any, round_: int, rows: int) -> Iterator[Batch]:
@@ -22,11 +23,7 @@ def privatized(collection: Collection, table: Any, round_: int, rows: int) -> It
     for question in filter(collection.remembered, collection.questions):
         allowed = "answered on the devices: what is remembered belongs to one respondent"
         raise InvalidArgument(question.name, question.mechanism, allowed)
-    found = _arrow(table)
-    for question in collection.questions:
-        if question.name not in found.column_names:
-            names = ", ".join(one.name for one in collection.questions)
-            raise InvalidArgument("table", found.column_names, f"one with the columns {names}")
+    found = _arrow(table, [question.name for question in collection.questions])
     values = {q.name: _encoded(q, found.column(q.name)) for q in collection.questions}
     return (
         _batch(collection, {name: part[i : i + rows] for name, part in values.items()}, round_)
@@ -55,14 +52,28 @@ def _drawn(questions: int, n: int) -> NDArray[np.intp]:
     return drawn
 
 
-def _arrow(table: Any) -> Any:
+def _arrow(table: Any, names: list[str]) -> Any:
+    """An Arrow table with these columns and perhaps others."""
+    found = _table(table, names)
+    _require(names, found.column_names)
+    return found
+
+
+def _require(names: list[str], found: list[str]) -> None:
+    if not set(names) <= set(found):
+        raise InvalidArgument("table", found, f"one with the columns {', '.join(names)}")
+
+
+def _table(table: Any, names: list[str]) -> Any:
     """An Arrow table of a file or of anything that speaks Arrow's or pandas' language."""
     pa = pyarrow()
     if isinstance(table, (str, os.PathLike)):
         import pyarrow.parquet as parquet
 
         try:
-            return parquet.read_table(table)
+            with parquet.ParquetFile(table) as file:
+                _require(names, file.schema_arrow.names)
+                return read_columns(file, names)
         except (OSError, pa.ArrowException) as error:
             raise InvalidArgument("table", table, f"a Parquet file ({error})") from error
     if isinstance(table, pa.Table):
