@@ -8,18 +8,21 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
+import pyarrow.parquet as parquet
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import deniable as dn
-from collection_toys import VECTORS, batch, survey
+from collection_toys import VECTORS, batch, submission, survey
+from deniable import reports
 from deniable.collection import batches
 from deniable.collection.batches import write_batch
 from deniable.collection.manifest import Collection
 from deniable.collection.rows import row_check
 from deniable.collection.survey import survey_of
-from deniable.errors import InvalidArgument
+from deniable.collection.tables import privatized
+from deniable.errors import CorruptData, InvalidArgument
 from deniable.service.intake import Intake
 from deniable.service.packing import Packing
 from deniable.service.problems import Problem
@@ -456,3 +459,58 @@ def test_very_many_tiny_pieces_are_malformed():
     with pa.ipc.new_stream(sink, table.schema) as out:
         out.write_table(table, max_chunksize=1)
     assert problem(Intake(SPLIT), sink.getvalue().to_pybytes(), "batch") == "malformed"
+
+
+# ---- keys that stand twice, and files that grow
+
+
+@by_collection
+def test_a_key_that_stands_twice_is_malformed(collection):
+    """JSON leaves it open which one counts, so none does; at any depth, however it is written."""
+    intake = Intake(collection)
+    body = submission(collection, np.random.default_rng(5)).to_json()
+    assert problem(intake, body) is None
+    assert problem(intake, json.dumps(json.loads(body), indent=3).encode()) is None
+    name, text = next(iter(json.loads(body)["reports"].items()))
+    again = f'"reports":{{"{name}":"{text}",'.encode()
+    doubled = {
+        b'"round":1': (b'"round":1,"round":1', b'"r\\u006fund":1,"round":1'),
+        b'"reports":{': (b'"reports":{},"reports":{', again),
+        b'{"collection"': (b'{"id":"","collection"', b'{"collection":"x","collection"'),
+    }  # fmt: skip
+    for place, others in doubled.items():
+        for other in others:
+            assert place in body
+            assert problem(intake, body.replace(place, other, 1)) == "malformed", other
+
+
+def test_a_small_file_that_stands_for_many_rows_is_not_read(tmp_path, monkeypatch):
+    """Two million equal reports, and a long text 20,000 times: files of a few kilobytes."""
+    monkeypatch.setattr(reports, "MOST_BYTES", 1 << 20)
+    mechanism = dn.GRR(["a", "b"], 1.0)
+    few = dn.Reports(mechanism, np.zeros(1000, dtype=mechanism.dtype))
+    few.to_parquet(tmp_path / "few.parquet")
+    assert len(dn.Reports.from_parquet(tmp_path / "few.parquet")) == 1000
+    many = dn.Reports(mechanism, np.zeros(2_000_000, dtype=mechanism.dtype))
+    parquet.write_table(many.to_arrow(), tmp_path / "many.parquet", compression="zstd")
+    table = pa.table({q.name: ["x" * 1000] * 20_000 for q in SPLIT.questions})
+    parquet.write_table(table, tmp_path / "texts.parquet", compression="zstd")
+    for name in ("many", "texts"):
+        assert (tmp_path / f"{name}.parquet").stat().st_size < 20_000
+    with pytest.raises(CorruptData, match="more than 1 MB"):
+        dn.Reports.from_parquet(tmp_path / "many.parquet")
+    with pytest.raises(CorruptData, match="more than 1 MB"):
+        privatized(SPLIT, tmp_path / "texts.parquet", 1, 1000)
+
+
+def test_other_columns_of_a_file_are_not_read(tmp_path, monkeypatch):
+    monkeypatch.setattr(reports, "MOST_BYTES", 1 << 16)
+    answers = {"way": "car", "ever": "yes", "hours": 6.5, "pets": "pet 1"}
+    table = pa.table(
+        {**{name: [value] * 20 for name, value in answers.items()}, "z": ["x" * 5000] * 20}
+    )
+    parquet.write_table(table, tmp_path / "t.parquet")
+    assert sum(part.n for part in privatized(SPLIT, tmp_path / "t.parquet", 1, 7)) == 20
+    parquet.write_table(table.drop_columns(["way"]), tmp_path / "u.parquet")
+    with pytest.raises(InvalidArgument, match="'z'"):
+        privatized(SPLIT, tmp_path / "u.parquet", 1, 7)

@@ -26,6 +26,9 @@ class Submitted(msgspec.Struct, forbid_unknown_fields=True):
     round: int
 
 
+_FIELDS = Submitted.__struct_fields__
+
+
 class Intake:
     """Checks of one collection."""
 
@@ -43,7 +46,11 @@ class Intake:
         except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
             raise Problem("malformed", str(error)) from None
         name = self._stated(found.collection, found.id, found.round)
-        return name, self._packing.pack(found.round, self._rows(found.reports))
+        rows = self._rows(found.reports)
+        # Nothing that passed so far has a quotation mark in it, so these are of keys and texts.
+        if body.count(b'"') != 2 * (len(_FIELDS) + 2 + 2 * len(rows)):
+            raise Problem("malformed", "A key stands twice.")
+        return name, self._packing.pack(found.round, rows)
 
     def batch(self, body: bytes) -> tuple[bytes, Counts]:
         """The id and the counts of a batch."""
