@@ -198,7 +198,9 @@ def main(options: dict[str, Any]) -> None:
     store = open_store(options["store"])
     limits = Limits(**{"rate": 1e9, **options.get("limits", {})})
     keys = {"key": options.get("key"), "partner_key": options.get("partner_key", PARTNER_KEY)}
-    app = create_app(store, Settings(limits, secure=options.get("secure", False), **keys))
+    named = {name: tuple(options.get(name, ())) for name in ("hosts", "origins")}
+    settings = Settings(limits, secure=options.get("secure", False), **keys, **named)
+    app = create_app(store, settings)
     listening = bind("127.0.0.1", options["port"])
     if "file_bytes" in options:
         resource.setrlimit(resource.RLIMIT_FSIZE, (options["file_bytes"],) * 2)

@@ -27,6 +27,7 @@ from deniable.service import analysis
 from deniable.service.access import new_token
 from deniable.service.app import Service, Settings, create_app
 from deniable.service.limits import Limits
+from deniable.service.origins import check_origin
 from deniable.service.problems import Problem
 from deniable.service.run import bind, check_host
 from deniable.service.store import open_store
@@ -236,18 +237,174 @@ def test_without_a_key_of_partners_there_are_no_batches(tmp_path):
             assert (answer[0], problem_of(answer)) == (401, "no-key")
 
 
-@pytest.mark.parametrize("blank", ["", " ", "\n", "key\n", " key"])
-def test_a_blank_key_is_a_slip(tmp_path, blank):
-    """An empty variable must not open what was to be closed."""
+@pytest.mark.parametrize(
+    "key",
+    ["", " ", "\n", "a long key\n", " a long key", "a long key\t", "a\nlong\nkey", "short",
+     "a" * 1001, "schlüssel", "ключ ключ", "a\x7flong key", "a\0long key"],
+)  # fmt: skip
+def test_keys_that_no_client_can_send_are_refused_at_the_start(tmp_path, key):
+    """And an empty variable must not open what was to be closed."""
     store = open_store(str(tmp_path / "s.db"), TOYS)
-    with pytest.raises(InvalidArgument, match="DENIABLE_KEY"):
-        create_app(store, Settings(key=blank))
-    with pytest.raises(InvalidArgument, match="DENIABLE_PARTNER_KEY"):
-        create_app(store, Settings(partner_key=blank))
+    for name, settings in (
+        ("DENIABLE_KEY", Settings(key=key)),
+        ("DENIABLE_PARTNER_KEY", Settings(partner_key=key)),
+    ):
+        with pytest.raises(InvalidArgument, match=f"{name}.*printable ASCII") as refused:
+            create_app(store, settings)
+        assert not key.strip() or key not in str(refused.value)
+    store.close()
+    assert not token_fits("", [hash_token("")])
+
+
+def test_two_keys_that_are_equal_are_refused(tmp_path):
+    store = open_store(str(tmp_path / "s.db"), TOYS)
     with pytest.raises(InvalidArgument, match="another key"):
         create_app(store, Settings(key="k" * 40, partner_key="k" * 40))
     store.close()
-    assert not token_fits("", [hash_token("")])
+
+
+def test_keys_that_are_taken_can_be_sent(tmp_path):
+    """With every character that they may have."""
+    path, _ = made(tmp_path)
+    key = "!" + "".join(map(chr, range(32, 127)))
+    with Collector(path, key=key) as collector:
+        assert collector.post(sent(1), authorization=f"Bearer {key}") == 201
+        assert collector.post(sent(2), authorization=f"Bearer {key[:-1]}") == 401
+
+
+def test_respondents_learn_at_the_door_what_they_need(running, limited):
+    status, headers, body = running.ask("GET", "/v1/admission")
+    assert (status, json.loads(body)) == (200, {"needs": "nothing", "open": True})
+    assert headers["cache-control"] == "no-store"
+    assert running.ask("GET", "/v1/admission", authorization="Bearer any")[0] == 200
+    for headers in (ALLOWED, {"x_forwarded_proto": "https"}):
+        answer = limited.ask("GET", "/v1/admission", **headers)
+        assert (answer[0], json.loads(answer[2])) == (200, {"needs": "key", "open": True})
+    for wrong in ("", "Bearer", "Bearer k", PARTNER["authorization"]):
+        headers = {"x_forwarded_proto": "https", "authorization": wrong}
+        answer = limited.ask("GET", "/v1/admission", **headers)
+        assert (answer[0], problem_of(answer)) == (401, "no-key")
+
+
+HOME = "https://pages.example.org"
+
+
+@pytest.fixture(scope="module")
+def named(tmp_path_factory):
+    """A collector with names of its own, and pages elsewhere."""
+    path, token = made(tmp_path_factory.mktemp("named"))
+    options = {"hosts": ["Survey.example.org", "[::1]"], "origins": [HOME, "http://127.0.0.1:9"]}
+    with Collector(path, **options) as collector:
+        collector.token = token
+        yield collector
+
+
+def test_only_requests_to_a_known_host_are_answered(named):
+    """Else a page of a name that is made to point here could read what only this machine may."""
+    for host in ("survey.example.org", "SURVEY.example.org:8000", "[::1]:1", "[::1]"):
+        assert named.ask("GET", "/v1/manifest", host=host)[0] == 200
+        assert named.post(sent(1), host=host) in (200, 201)
+    for host in ("127.0.0.1", "example.org", "survey.example.org.evil.org", "", "x:y", "::1"):
+        for method, path in (("GET", "/v1/manifest"), ("POST", "/v1/submissions"), ("GET", "/")):
+            answer = named.ask(method, path, sent(2), host=host, content_type=JSON)
+            assert (answer[0], problem_of(answer)) == (421, "other-host")
+    twice = ASK.replace(b"Host: x", b"Host: survey.example.org\r\nHost: evil.org")
+    assert named.raw(twice).startswith(b"HTTP/1.1 421")
+    assert named.raw(ASK.replace(b"Host: x\r\n", b"")).startswith(b"HTTP/1.1 421")
+
+
+@pytest.mark.parametrize("host", ["", "https://example.org", "example.org:80", "a b", "::1", "*"])
+def test_odd_names_of_hosts_are_refused_at_the_start(tmp_path, host):
+    store = open_store(str(tmp_path / "s.db"), TOYS)
+    with pytest.raises(InvalidArgument, match="--allow-host"):
+        create_app(store, Settings(hosts=(host,)))
+    store.close()
+
+
+def crossing(collector, method, path, origin, **headers):
+    """The status and the headers about origins of a request from a page."""
+    usual = {"host": "[::1]", "origin": origin, "content_type": JSON}
+    status, found, _ = collector.ask(method, path, sent(5), **{**usual, **headers})
+    return status, {name: found[name] for name in found if name.startswith("access-control")}
+
+
+def test_pages_of_a_known_origin_may_take_part(named):
+    wanted = {
+        "access_control_request_method": "POST",
+        "access_control_request_headers": "content-type,authorization",
+    }
+    for path, method in (("manifest", "GET"), ("admission", "GET"), ("submissions", "POST")):
+        status, told = crossing(named, method, f"/v1/{path}", HOME)
+        assert status in (200, 201)
+        assert told["access-control-allow-origin"] == HOME
+        status, told = crossing(named, "OPTIONS", f"/v1/{path}", HOME, **wanted)
+        assert status == 200
+        assert told["access-control-allow-origin"] == HOME
+        assert told["access-control-allow-methods"] == "GET, POST"
+        allowed = told["access-control-allow-headers"].lower()
+        assert {"content-type", "authorization"} <= set(allowed.split(", "))
+        assert "access-control-allow-credentials" not in told
+    refused = crossing(named, "POST", "/v1/submissions", HOME, content_type="text/plain")
+    assert (refused[0], refused[1]["access-control-allow-origin"]) == (415, HOME)
+
+
+def test_nothing_is_told_to_other_origins_or_elsewhere(named, running):
+    wanted = {"access_control_request_method": "POST"}
+    for origin in ("https://evil.org", f"{HOME}:444", HOME.upper(), f"{HOME}.evil.org", "null", ""):
+        for path in ("/v1/manifest", "/v1/admission", "/v1/submissions"):
+            assert crossing(named, "OPTIONS", path, origin, **wanted) == (405, {})
+        assert crossing(named, "GET", "/v1/manifest", origin) == (200, {})
+    for path in ("/v1/status", "/v1/estimates/ever", "/v1/batches", "/v1/metrics", "/", "/answer"):
+        for method in ("GET", "OPTIONS"):
+            assert crossing(named, method, path, HOME, **analyst(named))[1] == {}
+    assert crossing(running, "GET", "/v1/manifest", HOME) == (200, {})
+
+
+@pytest.mark.parametrize(
+    "origin",
+    ["", "*", "null", "example.org", "https://", "https://*.example.org", "https://example.org/",
+     "https://example.org/page", "https://Example.org", "https://example.org:443", "http://example.org",
+     "https://a@example.org", "https://example.org:x", "ftp://example.org", "https://exämple.org",
+     " https://example.org", "https://[::1"],
+)  # fmt: skip
+def test_odd_origins_are_refused_at_the_start(tmp_path, origin):
+    store = open_store(str(tmp_path / "s.db"), TOYS)
+    with pytest.raises(InvalidArgument, match="--allow-origin"):
+        create_app(store, Settings(origins=(origin,)))
+    for good in (HOME, "https://example.org:8443", "http://localhost:3000", "http://[::1]:5"):
+        check_origin(good)
+    store.close()
+
+
+def test_bad_requests_fill_no_log(tmp_path):
+    """A line a second of each kind, whatever comes."""
+    path, _ = made(tmp_path)
+    with Collector(path) as collector:
+        start = time.monotonic()
+        for _ in range(100):
+            collector.raw(b"GET\r\n\r\n")
+            collector.raw(ASK.replace(b"Host: x", b"Upgrade: websocket\r\nConnection: Upgrade"))
+        seconds = time.monotonic() - start
+        lines = collector.stop()[1].splitlines()
+    assert 1 <= len(lines) <= 2 + seconds
+
+
+def test_there_are_files_for_all_connections(tmp_path):
+    """The usual limit of a system is 1,024; where it cannot be raised, fewer connections are."""
+    path, _ = made(tmp_path)
+    for limit, most in (("ulimit -S -n 300", 400), ("ulimit -n 250", 50)):
+        before = ("sh", "-c", f'{limit}; exec "$@"', "sh")
+        server = {"connections": 400, "idle": 20.0}
+        with (
+            Collector(path, before=before, server=server) as collector,
+            contextlib.ExitStack() as stack,
+        ):
+            at = ("127.0.0.1", collector.port)
+            for _ in range(450):
+                stack.enter_context(socket.create_connection(at, 10))
+            assert collector.ask("GET", "/v1/health")[0] == 200
+            assert most <= files_of(collector) < most + 100
+            assert "out of system resource" not in collector.stop()[1]
 
 
 def test_plain_requests_are_refused_where_a_proxy_encrypts(limited):
@@ -493,11 +650,19 @@ def test_other_methods_and_places(running):
     assert int(headers["content-length"]) == len(TOYS.manifest)
 
 
-def test_a_key_that_comes_twice_is_read_once(running):
-    """JSON leaves it open which one counts: here it is the last, and it counts once."""
+def test_a_key_that_comes_twice_is_malformed(running):
     body = sent(9)
     doubled = body.replace(b'"round":1', b'"round":1,"round":1')
-    assert [running.post(doubled), running.post(body)] == [201, 200]
+    assert [running.post(doubled), running.post(body)] == [400, 201]
+
+
+@pytest.mark.parametrize("coding", ["gzip", "identity", ""])
+def test_encoded_bodies_are_refused(running, coding):
+    """A few bytes of gzip can stand for any number, and nothing here would read them."""
+    for path, kind in (("/v1/submissions", JSON), ("/v1/batches", ARROW)):
+        headers = {"content_type": kind, "authorization": f"Bearer {PARTNER_KEY}"}
+        answer = running.ask("POST", path, sent(3), content_encoding=coding, **headers)
+        assert (answer[0], problem_of(answer)) == (415, "media-type")
 
 
 def test_answers_do_not_wait_for_the_client():

@@ -180,6 +180,19 @@ def serve(
         int, typer.Option(min=1, help="Maximum requests at the same time.")
     ] = 1_000,
     body: Annotated[int, typer.Option(min=1, help="Maximum size of a batch, in MB.")] = 64,
+    hosts: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--allow-host", help="Only answer requests to this host name; may be repeated."
+        ),
+    ] = None,
+    origins: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--allow-origin",
+            help="Let pages of this origin (https://...) submit; may be repeated.",
+        ),
+    ] = None,
 ) -> None:
     """Run the collector: a questionnaire, a dashboard and an API.
 
@@ -199,7 +212,8 @@ def serve(
     opened.packing.warm()
     limits = Limits(batch_bytes=body << 20, rate=rate, at_once=connections)
     keys = os.environ.get(KEY), os.environ.get(PARTNER_KEY)
-    app = create_app(opened, Settings(limits, keys[0], proxied, keys[1]))
+    named = tuple(hosts or ()), tuple(origins or ())
+    app = create_app(opened, Settings(limits, keys[0], proxied, keys[1], *named))
     listening = bind(host, port)
     _greet(opened, address, keys[0], listening.getsockname()[:2])
     with suppress(KeyboardInterrupt):  # raised anew when all requests have ended

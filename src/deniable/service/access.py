@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import re
 import secrets
 import time
 
@@ -15,6 +16,9 @@ from deniable.service.problems import Problem
 from deniable.service.store import Store
 from deniable.service.store.base import hash_token, token_fits
 
+#: Characters that a key must have: shorter ones can be guessed.
+SHORTEST = 8
+_KEY = re.compile(rf"[!-~][ -~]{{{SHORTEST - 2},998}}[!-~]")
 #: Seconds until a token that was made or removed elsewhere is noticed.
 FRESH = 1.0
 
@@ -33,6 +37,11 @@ class Access:
         self._tokens: list[bytes] = []
         self._read = -FRESH
         self._reading: asyncio.Task[None] | None = None
+
+    @property
+    def needs(self) -> str:
+        """What a respondent must have."""
+        return "nothing" if self._key is None else "key"
 
     async def require_analyst(self, headers: Headers) -> None:
         """Refuse whoever has no token."""
@@ -87,11 +96,19 @@ def _looked_at(task: asyncio.Task[None]) -> None:
 
 
 def _hashed(name: str, key: str | None) -> bytes | None:
-    """A variable that is there but blank is a slip: it must not open what was to be closed."""
-    if key is not None and (not key or key != key.strip()):
-        shown = "..." if key.strip() else key  # no key in a log
-        raise InvalidArgument(name, shown, "a key without blanks around it, or not set at all")
-    return None if key is None else hash_token(key)
+    """The hash of a key that every client can send; no key is shown in an error.
+
+    A variable that is there but blank is a slip: it must not open what was to be closed.
+    """
+    if key is None:
+        return None
+    if not _KEY.fullmatch(key):
+        allowed = (
+            f"{SHORTEST} to 1000 printable ASCII characters without blanks at either end, or not"
+            " set at all: a key travels in a header. `openssl rand -hex 20` makes a good one"
+        )
+        raise InvalidArgument(name, "..." if key.strip() else key, allowed)
+    return hash_token(key)
 
 
 def _bearer(headers: Headers) -> str:

@@ -29,6 +29,7 @@ from deniable.service.intake import Intake
 from deniable.service.layouts import LAYOUTS, written
 from deniable.service.limits import Gate, Limits, Room, Sliced, Slots, Visit
 from deniable.service.openapi import openapi
+from deniable.service.origins import Origins
 from deniable.service.pages import page_routes
 from deniable.service.problems import Problem
 from deniable.service.store import Outcome, Store
@@ -58,6 +59,10 @@ class Settings:
     secure: bool = False
     #: Whoever knows it may send batches; without one nobody may.
     partner_key: str | None = None
+    #: The names that requests may be addressed to; any, if there are none.
+    hosts: tuple[str, ...] = ()
+    #: Pages of these origins may read the manifest and send submissions.
+    origins: tuple[str, ...] = ()
 
 
 class Service:
@@ -83,6 +88,7 @@ class Service:
     def routes(self) -> list[Route]:
         return [
             Route("/v1/manifest", self.manifest),
+            Route("/v1/admission", self.admission),
             Route("/v1/batches", self.submit_batch, methods=["POST"]),
             Route("/v1/status", self.status),
             Route("/v1/estimates/{question}", self.estimates),
@@ -94,6 +100,14 @@ class Service:
     async def manifest(self, _: Request) -> Response:
         headers = {"ETag": f'"{self.collection.digest}"', "Cache-Control": "no-cache"}
         return Response(self.collection.manifest, 200, headers, JSON)
+
+    async def admission(self, request: Request) -> Response:
+        """What a respondent needs; refuses a key that would be refused with a submission."""
+        if "authorization" in request.headers:
+            self._access.require_key(request.scope)
+        found = _json({"needs": self._access.needs, "open": True})
+        found.headers["Cache-Control"] = "no-store"
+        return found
 
     async def submit(self, scope: Scope, receive: Receive) -> Response:
         """The answer to a single submission, or the refusal of one."""
@@ -215,7 +229,9 @@ def create_app(store: Store, settings: Settings | None = None) -> ASGIApp:
     # A redirect would name http:// behind a proxy: reports would travel without encryption.
     app.router.redirect_slashes = False
     inner = Submissions(Sliced(app), service.submit)
-    return Gate(inner, chosen.limits.rate, service.on_problem, secure=chosen.secure)
+    rate, refuse = chosen.limits.rate, service.on_problem
+    gate = Gate(inner, rate, refuse, secure=chosen.secure, hosts=chosen.hosts)
+    return Origins(gate, chosen.origins) if chosen.origins else gate
 
 
 def _wish(question: str, query: QueryParams, rounds: int) -> Wish:

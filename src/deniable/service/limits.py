@@ -13,8 +13,10 @@ from typing import Any
 from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from deniable.errors import InvalidArgument
 from deniable.service.problems import Problem
 
+_NAME = re.compile(r"[A-Za-z0-9.-]+|\[[0-9A-Fa-f:.]+\]")
 _PORT = re.compile(rb":[0-9]*$")
 #: Bytes of an answer that are handed over at once.
 SLICE = 1 << 15
@@ -56,7 +58,7 @@ class Gate:
         hosts: Collection[str] = (),
     ) -> None:
         self._app, self._rate, self._answer, self._secure = app, rate, answer, secure
-        self._hosts = {host.lower().encode() for host in hosts}
+        self._hosts = {_host(host) for host in hosts}
         self._tokens, self._filled = rate, time.monotonic()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -82,6 +84,13 @@ class Gate:
         """Whether the request names one host, with or without a port, and a known one."""
         named = [value for name, value in headers if name == b"host"]
         return len(named) == 1 and _PORT.sub(b"", named[0]).lower() in self._hosts
+
+
+def _host(name: str) -> bytes:
+    if not _NAME.fullmatch(name):
+        allowed = "a name without scheme and port, like survey.example.org"
+        raise InvalidArgument("--allow-host", name, allowed)
+    return name.lower().encode()
 
 
 def _encrypted(headers: list[tuple[bytes, bytes]]) -> bool:

@@ -23,7 +23,7 @@ _SUBMIT = (
     "media-type",
     "impossible-report",
 )
-_ALWAYS = ("busy", "insecure", "unavailable")
+_ALWAYS = ("busy", "insecure", "other-host", "unavailable")
 _ANALYST = ("no-token", *_ALWAYS)
 
 
@@ -35,6 +35,7 @@ def openapi(collection: Collection) -> dict[str, Any]:
         "info": {"title": f"Collector of {collection.title!r}", "version": __version__},
         "paths": {
             "/v1/manifest": {"get": _get("The manifest", "manifest", _ALWAYS, _JSON)},
+            "/v1/admission": {"get": _admission()},
             "/v1/submissions": {
                 "post": _post("submission", _JSON, _ref("Submitted"), [{}, {"key": []}])
             },
@@ -102,6 +103,14 @@ def _get(
     responses = {"200": {"description": words, "content": {media: {}}}, **_refusals(refusals)}
     found: dict[str, Any] = {"operationId": name, "summary": words, "responses": responses}
     return {**found, "security": [{"analyst": []}]} if analyst else found
+
+
+def _admission() -> dict[str, Any]:
+    found = _get("What respondents need", "admission", ("no-key", *_ALWAYS), _JSON)
+    properties = {"needs": {"enum": ["nothing", "key"]}, "open": {"type": "boolean"}}
+    schema = {"type": "object", "properties": properties, "required": list(properties)}
+    found["responses"]["200"]["content"] = {_JSON: {"schema": schema}}
+    return {**found, "security": [{}, {"key": []}]}
 
 
 def _post(

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import faulthandler
+import logging
 import socket
+import time
 from collections.abc import Callable
 from typing import Any
 
@@ -18,6 +20,46 @@ GRACE = 10
 END = 20
 #: Seconds that a connection may ask nothing.
 IDLE = 30
+#: Connections that wait until they are taken in, and are taken in at once.
+BACKLOG = 1024
+#: Files that are open beside the connections, at most.
+FILES = 100
+
+
+class Seldom(logging.Filter):
+    """At most one line of a kind in a second: bad requests must not fill a disk."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._last: dict[object, float] = {}
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        kind, now = (record.levelno, record.msg), time.monotonic()
+        if now - self._last.get(kind, -1.0) < 1:
+            return False
+        self._last[kind] = now
+        return True
+
+
+def _places(connections: int) -> tuple[int, int]:
+    """For how many connections, and newcomers at once, there are files.
+
+    Asks the system for as many as are needed. Newcomers count twice: those for whom others make
+    room come in before the others are gone.
+    """
+    try:
+        import resource
+    except ImportError:  # another system, with other limits
+        return connections, BACKLOG
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    needed = FILES + connections + 2 * BACKLOG
+    if soft != resource.RLIM_INFINITY and soft < needed:
+        soft = needed if hard == resource.RLIM_INFINITY else min(needed, hard)
+        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+    if soft == resource.RLIM_INFINITY or soft >= needed:
+        return connections, BACKLOG
+    share = max(1, (soft - FILES) // 3)
+    return min(connections, share), min(BACKLOG, share)
 
 
 def check_host(host: str, *, proxied: bool, plain: bool) -> None:
@@ -34,7 +76,7 @@ def bind(host: str, port: int) -> socket.socket:
     """A socket that listens; port 0 takes any free one."""
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     try:
-        listening = socket.create_server((host, port), family=family, backlog=2048)
+        listening = socket.create_server((host, port), family=family, backlog=BACKLOG)
     except OSError as error:
         raise InvalidArgument("port", port, f"free on {host} ({error})") from error
     # Connections inherit it. Otherwise the second part of every answer waits 40 ms for the client.
@@ -55,16 +97,20 @@ def serve(
 
     from deniable.service.connections import limited
 
+    most, newcomers = _places(connections)
     usual = {
         "access_log": False,
         "log_level": "warning",
         "proxy_headers": False,
         "server_header": False,
-        "http": limited(connections, idle),
+        "http": limited(most, idle),
+        "backlog": newcomers,
         "ws": "none",
         "timeout_graceful_shutdown": GRACE,
     }
     config = uvicorn.Config(app, **{**usual, **options})
+    for name in ("uvicorn.error", "deniable.service"):
+        logging.getLogger(name).addFilter(Seldom())
     server = uvicorn.Server(config)
     setattr(server, "handle_exit", _ending(server.handle_exit))  # noqa: B010 (mypy)
     server.run(sockets=[listening])
