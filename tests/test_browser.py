@@ -121,7 +121,7 @@ def pictures(browser, name):
 
 def quiet(browser, collector):
     """No error, no warning, and since the last such look no request to anybody else."""
-    assert complaints(browser) == []
+    assert browser.complaints() == []
     assert browser.hosts() == {f"127.0.0.1:{collector.port}"}
 
 
@@ -130,11 +130,6 @@ def leave(browser):
     browser.driver.get("about:blank")
     browser.complaints()
     browser.hosts()
-
-
-def complaints(browser):
-    """What the console said; a collector need not say whom it admits."""
-    return [text for text in browser.complaints() if "/v1/admission" not in text]
 
 
 def test_a_missing_answer_is_asked_for(browser, collector):
@@ -467,7 +462,7 @@ def test_a_wrong_token_is_refused_in_words(browser, collector):
     browser.wait(lambda: "does not know this token" in browser.text("#refused"))
     assert browser.driver.switch_to.active_element.get_attribute("id") == "token"
     assert "wrong" not in browser.driver.current_url
-    assert [text for text in complaints(browser) if "401" not in text] == []
+    assert [text for text in browser.complaints() if "401" not in text] == []
     browser.keys(collector.token, "\n")
     browser.wait(lambda: len(browser.all(".card[id^=card]")) == 5)
     assert not browser.one("#gate").is_displayed()
@@ -606,7 +601,7 @@ def test_words_stay_words(browser, other):
     browser.wait(lambda: "<img" in browser.text("#vg-tooltip-element"))
     assert browser.all("img, main script, main b") == []
     assert browser.driver.execute_script("return window.hacked") is None
-    assert complaints(browser) == []
+    assert browser.complaints() == []
 
 
 def test_a_collector_that_is_gone_is_noticed(browser, tmp_path):

@@ -36,6 +36,7 @@ from deniable.errors import (
 from deniable.longitudinal.memo import Memory, MemoryMemo
 from deniable.privacy.enumeration import exact_channel
 from deniable.randomness import SCALE, WORD_BYTES, ByteCoins
+from deniable.studio.surveys import sentences
 
 VECTORS = Path(__file__).parent / "vectors" / "v1" / "wire.json"
 CASES = json.loads(VECTORS.read_text())
@@ -290,6 +291,21 @@ def test_files_that_are_no_survey(tmp_path):
         bad.write_bytes(content)
         with pytest.raises((CorruptData, InvalidArgument)):
             read_survey(bad)
+    bad.write_text(f"epsilon = 1{'0' * 5000}")
+    with pytest.raises(CorruptData, match="is not TOML"):
+        read_survey(bad)
+
+
+def test_a_survey_may_begin_with_a_mark_of_its_encoding(file):
+    """Some editors write one."""
+    plain = read_survey(file)
+    file.write_bytes(b"\xef\xbb\xbf" + file.read_bytes())
+    assert read_survey(file) == plain
+
+
+def test_who_spends_much_is_told_that_clients_refuse():
+    told = [" ".join(sentences(survey_of(survey(epsilon=epsilon)))) for epsilon in (8, 8.5)]
+    assert ["Clients refuse epsilon 8.5" in text for text in told] == [False, True]
 
 
 @given(st.binary(max_size=60), st.integers(0, 1100))

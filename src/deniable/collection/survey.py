@@ -48,8 +48,8 @@ def read_source(path: str | Path) -> dict[str, Any] | bytes:
     if content.lstrip()[:1] == b"{":
         return content
     try:
-        return tomllib.loads(content.decode())
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        return tomllib.loads(content.decode("utf-8-sig"))
+    except ValueError as error:  # also numbers of thousands of digits
         raise CorruptData(f"{path} is not TOML: {error}") from error
 
 

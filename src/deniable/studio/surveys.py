@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from deniable.collection.client import MOST_EPSILON
 from deniable.collection.manifest import Collection
 from deniable.collection.questions import Question
 from deniable.estimation.intervals import two_sided_z
@@ -35,6 +36,11 @@ def sentences(collection: Collection) -> list[str]:
         "every time, the number of the round, and the name of this collection "
         f"({collection.digest[:12]}...). No clock, no address, nothing about the device.",
     ]
+    if collection.epsilon > MOST_EPSILON:
+        found.append(
+            f"Clients refuse epsilon {_short(collection.epsilon)} unless they are told to allow "
+            f"more than {_short(MOST_EPSILON)} (`max_epsilon`). The questionnaire page always does."
+        )
     return found + ([_rounds(collection)] if collection.rounds > 1 else [])
 
 
