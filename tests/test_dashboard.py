@@ -39,9 +39,11 @@ window.release = (next) => { window.hold = next; window.held.splice(0).forEach((
 
 @pytest.fixture(scope="module")
 def collector(tmp_path_factory):
+    """With a hundred answers to each question."""
     programs()
     with collecting(tmp_path_factory.mktemp("dashboard"), SURVEY) as found:
         threading.Thread(target=found.get, args=("/vega.js",), daemon=True).start()
+        send(found, 100)
         yield found
 
 
@@ -52,11 +54,11 @@ def browser(tmp_path_factory):
 
 
 @pytest.fixture
-def held(browser, collector):
-    """Opens the dashboard, where answers whose path contains a text wait."""
+def held(browser):
+    """Opens a dashboard, where answers whose path contains a text wait."""
     scripts = []
 
-    def opened(text):
+    def opened(collector, text):
         given = {"source": HOLD % text}
         added = browser.driver.execute_cdp_cmd("Page.addScriptToEvaluateOnNewDocument", given)
         scripts.append(added["identifier"])
@@ -88,9 +90,16 @@ def run(browser, script):
     return browser.driver.execute_script(script)
 
 
-def test_there_are_no_bars_below_the_number_that_the_card_states(browser, collector, held):
+def test_there_are_no_bars_below_the_number_that_the_card_states(browser, held, tmp_path):
     """Of few answers a chart would show chance; of one, a report."""
-    held("nothing")
+    with collecting(tmp_path, SURVEY) as collector:
+        held(collector, "nothing")
+        check_few(browser, collector)
+        browser.driver.get("about:blank")
+
+
+def check_few(browser, collector):
+    """Nobody, one, 99 and 100 people have answered."""
     browser.wait(lambda: browser.text("#state") == "Live")
     assert captions(browser) == {"No answers yet. Charts appear from 100 answers."}
     for n, words in ((1, "1 answer"), (99, "99 answers")):
@@ -104,7 +113,7 @@ def test_there_are_no_bars_below_the_number_that_the_card_states(browser, collec
 
 
 def test_answers_of_any_name_are_drawn(browser, collector, held):
-    held("nothing")
+    held(collector, "nothing")
     browser.wait(lambda: len(browser.all(".chart svg")) == 6)
     texts = [node.text for node in browser.all("#card-odd .role-axis-label text")]
     assert [text for text in texts if not text.endswith("%")] == AWKWARD
@@ -114,7 +123,7 @@ def test_answers_of_any_name_are_drawn(browser, collector, held):
 
 def test_nothing_is_said_before_it_is_known_and_cards_come_together(browser, collector, held):
     """Not "0 reports", and not one card after the other: four at a time."""
-    held("/v1/status")
+    held(collector, "/v1/status")
     browser.wait(lambda: run(browser, "return held.length") == 1)
     assert browser.text("#state") == "Loading"
     assert browser.all(".card[id^=card]") == []
@@ -131,15 +140,15 @@ def test_nothing_is_said_before_it_is_known_and_cards_come_together(browser, col
     assert len(browser.all(".chart svg")) == 6
 
 
-def test_the_corner_says_when_the_collector_is_gone_and_when_it_is_back(browser, held):
-    held("nothing")
+def test_the_corner_says_when_the_collector_is_gone_and_when_it_is_back(browser, collector, held):
+    held(collector, "nothing")
     browser.wait(lambda: browser.text("#state") == "Live")
     run(browser, "gone = true")
     words = "The server does not answer. Last update "
     browser.wait(lambda: browser.text("#state").startswith(words))
     assert "Trying again in 4 s." in browser.text("#state")
     assert browser.one("#state").get_attribute("data-kind") == "trouble"
-    run(browser, "gone = false; hold = '/v1/estimates'")
+    run(browser, "gone = false")
     browser.wait(lambda: browser.text("#state") == "Live")
     assert browser.one("#state").get_attribute("data-kind") == "live"
 
