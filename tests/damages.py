@@ -22,7 +22,6 @@ COLUMNS = {
     "tallies": (["question", "round"], ["question", "round", "n", "counts"]),
     "purged": (["question", "round"], ["question", "round", "n", "counts"]),
     "tokens": (["name"], ["name", "hash"]),
-    "seals": (["name"], ["name", "n", "sum"]),
 }
 Damage = tuple[str, Callable[[sqlite3.Connection], None]]
 

@@ -13,18 +13,23 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from deniable.errors import shorten
 from deniable.service.packing import Counts, add_counts
-from deniable.service.store.base import SCHEMA, from_bytes
-from deniable.service.store.seals import Seal, seal_kept, seal_manifest, seal_tokens
+from deniable.service.store.base import SCHEMA, from_bytes, to_bytes
+from deniable.service.store.seals import (
+    ROUND,
+    SEALED,
+    Seal,
+    seal,
+    seal_kept,
+    seal_manifest,
+    seal_tokens,
+)
 
 if TYPE_CHECKING:
     from deniable.service.store.sql import SQLStore
 
 #: Bytes of an id and of the hash of a token.
 ID, HASH = 16, 32
-#: The tables that have a seal.
-SEALED = ("collection", "submissions", "batches", "tokens")
 #: Days since 1970 that a date can have.
 LAST_DAY = 2_932_896
 
@@ -36,7 +41,6 @@ def find_damage(store: SQLStore) -> Iterator[str]:
     if found:  # what the rows of broken tables say would be guesses
         return
     recount: Counts = {}
-    yield from _seals(store)
     yield from _collection(store)
     yield from _tokens(store)
     yield from _kept(store, "submissions", recount)
@@ -54,19 +58,13 @@ def _rows(store: SQLStore, statement: str) -> list[Any]:
     return rows
 
 
-def _seals(store: SQLStore) -> Iterator[str]:
-    for name, n, total in _rows(store, "SELECT name, n, sum FROM seals"):
-        if name not in SEALED or type(n) is not int or type(total) is not bytes:
-            yield f"seals: {shorten(name)}: this is no seal of a table"
-
-
 def _sealed(store: SQLStore, table: str, found: Seal) -> Iterator[str]:
     """Whether the rows of a table are those that its seal was made for."""
-    rows = _rows(store, f"SELECT n, sum FROM seals WHERE name = '{table}'") or [(0, Seal().bytes)]
-    ((n, total),) = rows
-    if n != found.n:
-        yield f"{table}: there are {found.n:,} rows, {n} were kept"
-    elif total != found.bytes:
+    asked = f"SELECT n, counts FROM tallies WHERE question = '{table}' AND round = {ROUND}"
+    n, total = (_rows(store, asked) or [(0, to_bytes(seal([])[0]))])[0]
+    if n != found[1]:
+        yield f"{table}: there are {found[1]:,} rows, {n} were kept"
+    elif total != to_bytes(found[0]):
         yield f"{table}: a row is not as it was kept (the seal of the table differs)"
 
 
@@ -92,7 +90,8 @@ def _tokens(store: SQLStore) -> Iterator[str]:
 
 def _kept(store: SQLStore, table: str, recount: Counts) -> Iterator[str]:
     """The rows of submissions or batches; adds what they count for to ``recount``."""
-    seal, wrong = Seal(), Counter[str]()
+    total: Counts = {(table, ROUND): seal([])}
+    wrong = Counter[str]()
     for rows in store._kept(store._seen, table):
         sound = []
         for row in rows:
@@ -100,12 +99,12 @@ def _kept(store: SQLStore, table: str, recount: Counts) -> Iterator[str]:
                 wrong[fault] += 1
             else:
                 sound.append(row)
-        seal = seal.plus(seal_kept(sound))
+        add_counts(total, {(table, ROUND): seal_kept(sound)})
         bodies = [body for _, _, body in sound if body is not None]
         wrong.update(_count(store, table, bodies, recount))
     for fault, number in sorted(wrong.items()):
         yield f"{table}: {fault} ({number:,} times)"
-    yield from _sealed(store, table, seal)
+    yield from _sealed(store, table, total[table, ROUND])
 
 
 def _fault(name: Any, day: Any, body: Any) -> str:
@@ -146,6 +145,8 @@ def _counts(store: SQLStore, table: str) -> tuple[Counts, list[str]]:
     wrong = []
     sizes = {q.name: q.mechanism.tally().counts.size for q in store.collection.questions}
     for name, number, n, counts in _rows(store, f"SELECT question, round, n, counts FROM {table}"):
+        if table == "tallies" and name in SEALED and (type(number), number) == (int, ROUND):
+            continue
         rounds = type(number) is int and 1 <= number <= store.collection.rounds
         if name not in sizes or not rounds:
             wrong.append(f"{table}: {name!r}, round {number!r}: there is no such question or round")

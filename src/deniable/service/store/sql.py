@@ -30,7 +30,8 @@ from deniable.service.store.base import (
     to_bytes,
     today,
 )
-from deniable.service.store.seals import Seal, seal_kept, seal_manifest, seal_tokens
+from deniable.service.store.seals import ROUND as SEAL
+from deniable.service.store.seals import seal_kept, seal_manifest, seal_tokens
 
 #: Of SQLite and PostgreSQL alike, but for the names of two types.
 TABLES = (
@@ -42,7 +43,6 @@ TABLES = (
     "purged (question TEXT, round INTEGER, n {whole} NOT NULL, counts {bytes} NOT NULL, "
     "PRIMARY KEY (question, round)){end}",
     "tokens (name TEXT PRIMARY KEY, hash {bytes} NOT NULL){end}",
-    "seals (name TEXT PRIMARY KEY, n {whole} NOT NULL, sum {bytes} NOT NULL){end}",
 )
 #: Rows in one statement.
 ROWS = 250
@@ -100,8 +100,9 @@ class SQLStore(Store):
                 if rows:
                     self._insert(connection, rows)
             if rows:
-                self._count(connection, "tallies", self.packing.count(fresh.values()))
-                self._seal(connection, "submissions", seal_kept(rows))
+                counts = self.packing.count(fresh.values())
+                counts["submissions", SEAL] = seal_kept(rows)
+                self._count(connection, "tallies", counts)
         return results
 
     def _insert_if_new(self, connection: Any, rows: list[tuple[bytes, int, bytes]]) -> bool:
@@ -122,8 +123,7 @@ class SQLStore(Store):
             return Outcome.known if row[0] in (None, body) else Outcome.conflict
         values = (name, today(), body)
         self._run(connection, "INSERT INTO batches VALUES (?, ?, ?)", values)
-        self._count(connection, "tallies", counts)
-        self._seal(connection, "batches", seal_kept([values]))
+        self._count(connection, "tallies", {**counts, ("batches", SEAL): seal_kept([values])})
         return Outcome.counted
 
     @contextmanager
@@ -171,15 +171,16 @@ class SQLStore(Store):
                 ("batches", lambda bodies: self.count_batch(*bodies)),
             ):
                 gone: Counts = {}
-                old = blank = Seal()
+                change: Counts = {}
                 for rows in self._kept(connection, table, OLD, [day]):
                     add_counts(gone, count([body for _, _, body in rows]))
-                    old = old.plus(seal_kept(rows))
-                    blank = blank.plus(seal_kept((name, came, None) for name, came, _ in rows))
+                    old, n = seal_kept(rows)
+                    blank, _ = seal_kept((name, came, None) for name, came, _ in rows)
+                    add_counts(change, {(table, SEAL): (blank - old, 0)})
+                    number += n
                 self._count(connection, "purged", gone)
-                self._seal(connection, table, blank.minus(old))
+                self._count(connection, "tallies", change)
                 self._run(connection, f"UPDATE {table} SET body = NULL WHERE {OLD}", [day])
-                number += old.n
         self._shrink()
         return number
 
@@ -212,7 +213,7 @@ class SQLStore(Store):
             if self._run(connection, "SELECT 1 FROM tokens WHERE name = ?", [name]).fetchone():
                 raise InvalidArgument("name", name, "new: there is a token of this name")
             self._run(connection, "INSERT INTO tokens VALUES (?, ?)", (name, hashed))
-            self._seal(connection, "tokens", seal_tokens([(name, hashed)]))
+            self._count(connection, "tallies", {("tokens", SEAL): seal_tokens([(name, hashed)])})
 
     def tokens(self) -> dict[str, bytes]:
         with self._reading() as connection:
@@ -223,36 +224,29 @@ class SQLStore(Store):
             found = self._run(connection, "SELECT name, hash FROM tokens WHERE name = ?", [name])
             rows = found.fetchall()
             self._run(connection, "DELETE FROM tokens WHERE name = ?", [name])
-            self._seal(connection, "tokens", Seal().minus(seal_tokens(rows)))
-            return bool(rows)
+            total, n = seal_tokens(rows)
+            self._count(connection, "tallies", {("tokens", SEAL): (-total, -n)})
+            return n > 0
 
     def _read(self, table: str) -> Counts:
         with self._reading() as connection:
-            rows = self._run(connection, f"SELECT question, round, n, counts FROM {table}")
+            statement = f"SELECT question, round, n, counts FROM {table} WHERE round <> {SEAL}"
+            rows = self._run(connection, statement)
             return {(name, number): (from_bytes(c), n) for name, number, n, c in rows.fetchall()}
 
-    def _count(self, connection: Any, table: str, more: Counts) -> None:
+    @classmethod
+    def _count(cls, connection: Any, table: str, more: Counts) -> None:
         """Add to counts that another process may have changed in the meantime."""
         for places in pieces(list(more)):
             asked = f"(question, round) IN (VALUES {marks(2, len(places))})"
             statement = f"SELECT question, round, n, counts FROM {table} WHERE {asked}"
-            rows = self._run(connection, statement, flat(places)).fetchall()
+            rows = cls._run(connection, statement, flat(places)).fetchall()
             before = {(name, number): (n, counts) for name, number, n, counts in rows}
             after = [_added(place, more[place], before.get(place)) for place in places]
             new = "SET n = excluded.n, counts = excluded.counts"
             statement = f"INSERT INTO {table} VALUES {marks(4, len(after))}"
             statement += f" ON CONFLICT (question, round) DO UPDATE {new}"
-            self._run(connection, statement, flat(after))
-
-    @classmethod
-    def _seal(cls, connection: Any, table: str, more: Seal) -> None:
-        """Add to the seal of a table; the caller holds a transaction, and changed the rows."""
-        found = cls._run(connection, "SELECT n, sum FROM seals WHERE name = ?", [table])
-        n, total = found.fetchone() or (0, b"")
-        after = Seal(n, int.from_bytes(total, "big")).plus(more)
-        statement = "INSERT INTO seals VALUES (?, ?, ?)"
-        statement += " ON CONFLICT (name) DO UPDATE SET n = excluded.n, sum = excluded.sum"
-        cls._run(connection, statement, (table, after.n, after.bytes))
+            cls._run(connection, statement, flat(after))
 
     @classmethod
     def _create(cls, connection: Any, collection: Collection, **types: str) -> None:
@@ -261,7 +255,7 @@ class SQLStore(Store):
             cls._run(connection, f"CREATE TABLE {table.format(**types)}")
         row = (SCHEMA, collection.manifest)
         cls._run(connection, "INSERT INTO collection VALUES (?, ?)", row)
-        cls._seal(connection, "collection", seal_manifest(*row))
+        cls._count(connection, "tallies", {("collection", SEAL): seal_manifest(*row)})
 
 
 def _chunks(found: Any) -> Iterator[list[Any]]:

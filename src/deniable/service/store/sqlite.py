@@ -82,6 +82,7 @@ class SQLiteStore(SQLStore):
     def _connected(self) -> sqlite3.Connection:
         """The connection of the writer, opened when it is first needed: readers change nothing."""
         if self._writing is None:
+            self._require_same()
             connection = _connect(self.path)
             try:
                 connection.execute("SELECT 1 FROM collection").fetchone()  # opens the log
@@ -98,7 +99,7 @@ class SQLiteStore(SQLStore):
 
         There is no way back but a new start: others may have used the name in the meantime.
         """
-        if not self._lost and all(identity(path) == was for path, was in self._opened.items()):
+        if not self._lost and _are_same(self._opened):
             return
         self._lost = True
         detail = "its file or its log was deleted, renamed or replaced while in use"
@@ -107,7 +108,6 @@ class SQLiteStore(SQLStore):
 
     @contextmanager
     def _transaction(self, *, patient: bool = False) -> Iterator[sqlite3.Connection]:
-        self._require_same()
         with _clear(self.path):
             connection = self._connected()
             connection.execute("BEGIN IMMEDIATE")
@@ -175,6 +175,18 @@ class SQLiteStore(SQLStore):
         if busy:
             detail = "they leave the file when nobody reads them; purge again"
             raise StoreUnavailable(f"{self.path}: the reports are purged, but {detail}")
+
+
+def _are_same(opened: dict[str, Identity | None]) -> bool:
+    """Whether all names still have the files that they had. It is asked for every group."""
+    try:
+        for path, was in opened.items():
+            found = os.lstat(path)
+            if (found.st_dev, found.st_ino) != was:
+                return False
+    except OSError:
+        return False
+    return True
 
 
 def _plain(path: Path, mode: str = "mode=rw") -> sqlite3.Connection:
