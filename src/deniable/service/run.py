@@ -6,7 +6,7 @@ import faulthandler
 import logging
 import socket
 import time
-from collections.abc import Callable
+from types import FrameType
 from typing import Any
 
 from starlette.types import ASGIApp
@@ -20,10 +20,12 @@ GRACE = 10
 END = 20
 #: Seconds that a connection may ask nothing.
 IDLE = 30
-#: Connections that wait until they are taken in, and are taken in at once.
-BACKLOG = 1024
-#: Files that are open beside the connections, at most.
-FILES = 100
+#: Connections that the system keeps until they are taken in.
+BACKLOG = 2048
+#: Connections that are taken in at once: in between, those that are in are read.
+NEWCOMERS = 50
+#: Files that are open beside the connections; newcomers come before others have gone.
+FILES = 100 + 2 * NEWCOMERS
 
 
 class Seldom(logging.Filter):
@@ -41,25 +43,18 @@ class Seldom(logging.Filter):
         return True
 
 
-def _places(connections: int) -> tuple[int, int]:
-    """For how many connections, and newcomers at once, there are files.
-
-    Asks the system for as many as are needed. Newcomers count twice: those for whom others make
-    room come in before the others are gone.
-    """
+def _places(connections: int) -> int:
+    """For how many connections there are files; asks the system for as many as are needed."""
     try:
         import resource
     except ImportError:  # another system, with other limits
-        return connections, BACKLOG
+        return connections
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    needed = FILES + connections + 2 * BACKLOG
+    needed = connections + FILES
     if soft != resource.RLIM_INFINITY and soft < needed:
         soft = needed if hard == resource.RLIM_INFINITY else min(needed, hard)
         resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
-    if soft == resource.RLIM_INFINITY or soft >= needed:
-        return connections, BACKLOG
-    share = max(1, (soft - FILES) // 3)
-    return min(connections, share), min(BACKLOG, share)
+    return connections if soft == resource.RLIM_INFINITY else max(1, min(soft, needed) - FILES)
 
 
 def check_host(host: str, *, proxied: bool, plain: bool) -> None:
@@ -97,34 +92,28 @@ def serve(
 
     from deniable.service.connections import limited
 
-    most, newcomers = _places(connections)
+    class Server(uvicorn.Server):
+        async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+            await super().startup(sockets)
+            listening.listen(BACKLOG)  # the loop takes in as many as it lets the system keep
+
+        def handle_exit(self, sig: int, frame: FrameType | None) -> None:
+            if not self.should_exit:  # a thread that hangs in a store cannot keep the process
+                faulthandler.dump_traceback_later(END, exit=True)
+            super().handle_exit(sig, frame)
+
     usual = {
         "access_log": False,
         "log_level": "warning",
         "proxy_headers": False,
         "server_header": False,
-        "http": limited(most, idle),
-        "backlog": newcomers,
+        "http": limited(_places(connections), idle),
+        "loop": "asyncio",  # others read and accept in other amounts: the limits are not theirs
+        "backlog": NEWCOMERS,
         "ws": "none",
         "timeout_graceful_shutdown": GRACE,
     }
     config = uvicorn.Config(app, **{**usual, **options})
     for name in ("uvicorn.error", "deniable.service"):
         logging.getLogger(name).addFilter(Seldom())
-    server = uvicorn.Server(config)
-    setattr(server, "handle_exit", _ending(server.handle_exit))  # noqa: B010 (mypy)
-    server.run(sockets=[listening])
-
-
-def _ending(handle: Callable[[int, Any], None]) -> Callable[[int, Any], None]:
-    """Handle a signal; a thread that hangs in a store cannot keep the process from ending."""
-    first = True
-
-    def told(signal: int, frame: Any) -> None:
-        nonlocal first
-        if first:
-            faulthandler.dump_traceback_later(END, exit=True)
-        first = False
-        handle(signal, frame)
-
-    return told
+    Server(config).run(sockets=[listening])
