@@ -22,6 +22,7 @@ from starlette.requests import Request
 import floods
 from collection_toys import batch, one_question, packed, submission, survey
 from collectors import ARROW, JSON, PARTNER_KEY, Collector, problem_of, request_bytes
+from command import run
 from deniable.errors import InvalidArgument
 from deniable.service import analysis
 from deniable.service.access import new_token
@@ -374,6 +375,14 @@ def test_odd_origins_are_refused_at_the_start(tmp_path, origin):
     for good in (HOME, "https://example.org:8443", "http://localhost:3000", "http://[::1]:5"):
         check_origin(good)
     store.close()
+
+
+def test_the_command_takes_hosts_and_origins(tmp_path):
+    survey_at = tmp_path / "survey.toml"
+    run("init", survey_at, "--example")
+    for option, value in (("--allow-host", "a:1"), ("--allow-origin", "*")):
+        found = run("serve", survey_at, "--port", "0", option, value, code=2)
+        assert option in found.stderr
 
 
 def test_bad_requests_fill_no_log(tmp_path):
