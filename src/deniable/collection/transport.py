@@ -7,7 +7,9 @@ import ipaddress
 import json
 import math
 import random
+import re
 import time
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 from urllib.parse import SplitResult, urlsplit
@@ -21,6 +23,10 @@ AGAIN = (408, 429, 500, 502, 503, 504)
 FIRST_PAUSE, LONGEST_PAUSE = 0.1, 10.0
 #: What a server may answer at most.
 MOST_BYTES = 1 << 26
+#: Names of hosts and paths as they travel.
+_HOST = re.compile("[a-z0-9_-]+([.][a-z0-9_-]+)*")
+_PATH = re.compile("[!-~]*")
+_PORTS = {"http": 80, "https": 443}
 
 
 @dataclass(frozen=True)
@@ -36,33 +42,29 @@ class Answer:
 class Transport:
     """Requests to one server.
 
-    Plain HTTP is only spoken to this machine, unless ``insecure``: reports are deniable, but on the
-    way somebody could exchange them, or the manifest.
+    Plain HTTP is only spoken to this machine, unless ``insecure``: reports are deniable,
+    but on the way somebody could exchange them, or the manifest.
     """
 
     def __init__(
         self, url: str, *, timeout: float = 30.0, attempts: int = 6, insecure: bool = False
     ) -> None:
-        parts = urlsplit(url) if isinstance(url, str) else None
-        if parts is None or parts.scheme not in ("http", "https") or not parts.hostname:
-            raise InvalidArgument("url", url, "an address that begins with https:// or http://")
-        if parts.username is not None or not _has_port(parts):
-            raise InvalidArgument("url", parts.hostname, "an address without a name, with a port")
+        parts = _parts(url)
         if not is_number(timeout) or not 0 < timeout < math.inf:
             raise InvalidArgument("timeout", timeout, "a number of seconds above 0")
         require_int("attempts", attempts, 1, 1000)
-        if parts.scheme == "http" and not insecure and not is_loopback(parts.hostname):
+        self.url, self._secure, self._path = url, parts.scheme == "https", parts.path.rstrip("/")
+        self._host, self._port = _host(parts), parts.port or _PORTS[parts.scheme]
+        if not self._secure and not insecure and not is_loopback(self._host):
             raise InvalidArgument("url", url, "https, except on this machine or with insecure=True")
-        self.url, self._path = url, parts.path.rstrip("/")
-        self._attempts, self._timeout, self._parts = attempts, timeout, parts
+        self._attempts, self._timeout = attempts, timeout
         self._connection: http.client.HTTPConnection | None = None
 
     @property
     def address(self) -> str:
         """The server's address, written in one way."""
-        parts = self._parts
-        port = parts.port or {"http": 80, "https": 443}[parts.scheme]
-        return f"{parts.scheme}://{str(parts.hostname).rstrip('.')}:{port}{self._path}"
+        host = f"[{self._host}]" if ":" in self._host else self._host
+        return f"{'https' if self._secure else 'http'}://{host}:{self._port}{self._path}"
 
     def get(self, path: str, headers: dict[str, str] | None = None) -> bytes:
         """The document at a path."""
@@ -100,10 +102,8 @@ class Transport:
 
     def _once(self, method: str, path: str, body: bytes | None, headers: dict[str, str]) -> Answer:
         if self._connection is None:
-            secure = self._parts.scheme == "https"
-            kind = http.client.HTTPSConnection if secure else http.client.HTTPConnection
-            host = str(self._parts.hostname)
-            self._connection = kind(host, self._parts.port, timeout=self._timeout)
+            kind = http.client.HTTPSConnection if self._secure else http.client.HTTPConnection
+            self._connection = kind(self._host, self._port, timeout=self._timeout)
         self._connection.request(method, self._path + path, body, headers)
         with self._connection.getresponse() as response:
             content = response.read(MOST_BYTES + 1)
@@ -113,12 +113,33 @@ class Transport:
             return Answer(response.status, content, float(after) if after.isdecimal() else 0.0)
 
 
-def _has_port(parts: SplitResult) -> bool:
-    """Whether the port, if there is one, is a number that ports have."""
+def _parts(url: Any) -> SplitResult:
+    """The parts of an address that can be sent to as it is written."""
     try:
-        return parts.port is None or parts.port > 0
+        parts = urlsplit(url) if isinstance(url, str) else None
+        _ = parts and parts.port
     except ValueError:
-        return False
+        parts = None
+    if parts is None or parts.scheme not in _PORTS or not parts.hostname:
+        raise InvalidArgument("url", url, "an address that begins with https:// or http://")
+    if parts.username is not None:
+        raise InvalidArgument("url", parts.hostname, "an address without a name or password")
+    if parts.port == 0 or parts.query or parts.fragment or not _PATH.fullmatch(parts.path):
+        allowed = "a host, perhaps a port and a path of ASCII characters, no ? or #"
+        raise InvalidArgument("url", parts.hostname, allowed)
+    return parts
+
+
+def _host(parts: SplitResult) -> str:
+    """The host, written in one way."""
+    name = str(parts.hostname).rstrip(".")
+    with suppress(ValueError):
+        return str(ipaddress.ip_address(name))
+    with suppress(UnicodeError):
+        found = name.encode("idna").decode().lower()
+        if _HOST.fullmatch(found):
+            return found
+    raise InvalidArgument("url", name, "an address whose host has a name")
 
 
 def is_loopback(host: str) -> bool:
