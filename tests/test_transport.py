@@ -1,7 +1,13 @@
 """HTTP of the Python client, against servers that are slow, odd or hostile."""
 
+import os
 import socket
+import subprocess
+import sys
 import threading
+import time
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
 
 import pytest
 
@@ -84,8 +90,8 @@ def test_an_address_is_written_in_one_way(url, address):
 @pytest.mark.parametrize(("url", "host"), [("http://[::1]", "::1"), ("http://127.0.0.1", None)])
 def test_without_a_port_it_is_the_usual_one(url, host):
     """Of ::1 the standard library would make port 1 of the host ":"."""
-    client = Transport(url)
-    assert (client._host, client._port) == (host or "127.0.0.1", 80)
+    connection = Transport(url)._connection()
+    assert (connection.host, connection.port) == (host or "127.0.0.1", 80)
 
 
 @pytest.mark.parametrize(
@@ -116,3 +122,62 @@ def test_without_a_port_it_is_the_usual_one(url, host):
 def test_other_addresses_are_refused_at_once(url):
     with pytest.raises(InvalidArgument, match="'url' must be"):
         Transport(url)
+
+
+# ---- one connection, one caller
+
+
+def test_threads_do_not_read_each_others_answers(serving):
+    """Each body is answered with itself."""
+
+    def echo(body):
+        time.sleep(0.001)
+        return [b"HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n%s" % (len(body), body)]
+
+    server = serving(echo)
+    client = Transport(server.url, attempts=1, timeout=5)
+
+    def ask(number):
+        body = b"%d" % number
+        return client.post("/", body, {}).body == body
+
+    with closing(client), ThreadPoolExecutor(8) as pool:
+        assert all(pool.map(ask, range(300)))
+    assert len({sender for _, sender in server.seen}) <= 8
+
+
+FORK = """
+import os, sys
+from deniable.collection.transport import Transport
+client = Transport(sys.argv[1])
+client.post("/", b"parent", {})
+child = os.fork()
+client.post("/", b"parent" if child else b"child", {})
+if child:
+    os.waitpid(child, 0)
+    client.post("/", b"parent", {})
+"""
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="no forks here")
+def test_a_fork_does_not_share_the_connection(serving):
+    server = serving(lambda body: [OK])
+    subprocess.run([sys.executable, "-c", FORK, server.url], check=True, timeout=60)
+    senders = {who: [s for body, s in server.seen if body == who] for who in (b"parent", b"child")}
+    assert len(senders[b"parent"]) == 3
+    assert len(set(senders[b"parent"])) == 1
+    assert len(senders[b"child"]) == 1
+    assert senders[b"child"][0] not in senders[b"parent"]
+
+
+def test_connections_that_died_are_not_all_tried(serving):
+    """Several were left open, and the server closed them: one failure is enough to know."""
+    server = serving(lambda body: [OK])
+    client = Transport(server.url, attempts=2)
+    kept = [client._connection() for _ in range(5)]
+    for connection in kept:
+        connection.connect()
+        connection.sock.shutdown(socket.SHUT_RDWR)
+    client._idle = kept
+    with closing(client):
+        assert client.post("/", b"x", {}).status == 201

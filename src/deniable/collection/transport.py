@@ -1,4 +1,4 @@
-"""HTTP as a client needs it: one connection kept open, and the same bytes again until answered."""
+"""HTTP as a client needs it: connections kept open, and the same bytes again until answered."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import http.client
 import ipaddress
 import json
 import math
+import os
 import random
 import re
 import time
@@ -40,7 +41,7 @@ class Answer:
 
 
 class Transport:
-    """Requests to one server.
+    """Requests to one server, from any number of threads and forks.
 
     Plain HTTP is only spoken to this machine, unless ``insecure``: reports are deniable,
     but on the way somebody could exchange them, or the manifest.
@@ -58,7 +59,9 @@ class Transport:
         if not self._secure and not insecure and not is_loopback(self._host):
             raise InvalidArgument("url", url, "https, except on this machine or with insecure=True")
         self._attempts, self._timeout = attempts, timeout
-        self._connection: http.client.HTTPConnection | None = None
+        #: Connections that nobody uses now, and the process that they belong to.
+        self._idle: list[http.client.HTTPConnection] = []
+        self._process = os.getpid()
 
     @property
     def address(self) -> str:
@@ -75,10 +78,9 @@ class Transport:
         return self._request("POST", path, body, headers)
 
     def close(self) -> None:
-        """Close the connection; it opens again when it is needed."""
-        if self._connection is not None:
-            self._connection.close()
-        self._connection = None
+        """Close the connections; another one opens when it is needed."""
+        while self._idle:
+            self._idle.pop().close()
 
     def _request(
         self, method: str, path: str, body: bytes | None, headers: dict[str, str]
@@ -90,7 +92,7 @@ class Transport:
             try:
                 answer = self._once(method, path, body, headers)
             except (OSError, http.client.HTTPException) as error:
-                self.close()
+                self.close()  # the others are as old, and perhaps as dead
                 reason = str(error) or repr(error)
                 continue
             if answer.status in TAKEN:
@@ -101,16 +103,30 @@ class Transport:
         raise StoreUnavailable(f"{self.url} did not take it in {self._attempts} attempts: {reason}")
 
     def _once(self, method: str, path: str, body: bytes | None, headers: dict[str, str]) -> Answer:
-        if self._connection is None:
-            kind = http.client.HTTPSConnection if self._secure else http.client.HTTPConnection
-            self._connection = kind(self._host, self._port, timeout=self._timeout)
-        self._connection.request(method, self._path + path, body, headers)
-        with self._connection.getresponse() as response:
-            content = response.read(MOST_BYTES + 1)
-            if len(content) > MOST_BYTES:
-                raise http.client.HTTPException(f"more than {MOST_BYTES} bytes")
-            after = response.headers.get("Retry-After", "")
-            return Answer(response.status, content, float(after) if after.isdecimal() else 0.0)
+        connection = self._connection()
+        try:
+            connection.request(method, self._path + path, body, headers)
+            with connection.getresponse() as response:
+                content = response.read(MOST_BYTES + 1)
+        except BaseException:
+            connection.close()
+            raise
+        if len(content) > MOST_BYTES:
+            connection.close()
+            raise http.client.HTTPException(f"more than {MOST_BYTES} bytes")
+        self._idle.append(connection)
+        after = response.headers.get("Retry-After", "")
+        return Answer(response.status, content, float(after) if after.isdecimal() else 0.0)
+
+    def _connection(self) -> http.client.HTTPConnection:
+        """A connection for this caller alone: two on one would read each other's answers."""
+        if self._process != os.getpid():  # the parent still uses those that a fork copied
+            self.close()
+            self._process = os.getpid()
+        with suppress(IndexError):
+            return self._idle.pop()
+        kind = http.client.HTTPSConnection if self._secure else http.client.HTTPConnection
+        return kind(self._host, self._port, timeout=self._timeout)
 
 
 def _parts(url: Any) -> SplitResult:
