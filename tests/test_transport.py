@@ -13,7 +13,7 @@ import pytest
 
 from deniable.collection import transport
 from deniable.collection.transport import Transport
-from deniable.errors import InvalidArgument
+from deniable.errors import InvalidArgument, StoreUnavailable
 
 OK = b"HTTP/1.1 201 Created\r\nContent-Length: 2\r\n\r\n{}"
 
@@ -181,3 +181,32 @@ def test_connections_that_died_are_not_all_tried(serving):
     client._idle = kept
     with closing(client):
         assert client.post("/", b"x", {}).status == 201
+
+
+# ---- servers that do not come to an end
+
+
+def slowly(server, first, part):
+    yield first
+    while not server.ended.wait(0.05):
+        yield part
+
+
+@pytest.mark.parametrize(
+    ("first", "part"),
+    [
+        (b"HTTP/1.1 201 Created\r\nContent-Length: 100000\r\n\r\n", b"x"),
+        (b"HTTP/1.1 201 Created\r\n", b"a"),
+        (b"", b"HTTP/1.1 100 Continue\r\n\r\n"),
+        (b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n", b"1\r\nx\r\n"),
+    ],
+    ids=["body", "head", "continue", "chunks"],
+)
+def test_an_answer_that_never_ends_is_given_up(serving, first, part):
+    server = serving(lambda body: slowly(server, first, part))
+    client = Transport(server.url, timeout=0.4, attempts=2)
+    begun = time.monotonic()
+    with pytest.raises(StoreUnavailable, match=r"2 attempts: no whole answer in 0\.4 seconds"):
+        client.post("/", b"x", {})
+    assert time.monotonic() - begun < 5
+    assert [body for body, _ in server.seen] == [b"x", b"x"]

@@ -9,8 +9,11 @@ import math
 import os
 import random
 import re
+import socket
+import threading
 import time
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from typing import Any
 from urllib.parse import SplitResult, urlsplit
@@ -43,7 +46,8 @@ class Answer:
 class Transport:
     """Requests to one server, from any number of threads and forks.
 
-    Plain HTTP is only spoken to this machine, unless ``insecure``: reports are deniable,
+    An attempt fails if connecting, sending, or the whole answer takes more than ``timeout``
+    seconds. Plain HTTP is only spoken to this machine, unless ``insecure``: reports are deniable,
     but on the way somebody could exchange them, or the manifest.
     """
 
@@ -106,7 +110,7 @@ class Transport:
         connection = self._connection()
         try:
             connection.request(method, self._path + path, body, headers)
-            with connection.getresponse() as response:
+            with _deadline(connection, self._timeout), connection.getresponse() as response:
                 content = response.read(MOST_BYTES + 1)
         except BaseException:
             connection.close()
@@ -127,6 +131,30 @@ class Transport:
             return self._idle.pop()
         kind = http.client.HTTPSConnection if self._secure else http.client.HTTPConnection
         return kind(self._host, self._port, timeout=self._timeout)
+
+
+@contextmanager
+def _deadline(connection: http.client.HTTPConnection, seconds: float) -> Iterator[None]:
+    """Cut a connection off whose answer takes longer.
+
+    A timeout of sockets is about one piece: a server that sends a byte now and then never ends.
+    """
+    opened, late = connection.sock, threading.Event()
+
+    def cut() -> None:
+        late.set()
+        with suppress(OSError):
+            socket.socket.shutdown(opened, socket.SHUT_RDWR)
+
+    timer = threading.Timer(seconds, cut)
+    timer.daemon = True
+    timer.start()
+    try:
+        yield
+    finally:
+        timer.cancel()
+        if late.is_set():
+            raise TimeoutError(f"no whole answer in {seconds:g} seconds")
 
 
 def _parts(url: Any) -> SplitResult:
