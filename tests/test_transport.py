@@ -13,7 +13,7 @@ import pytest
 
 from deniable.collection import transport
 from deniable.collection.transport import Transport
-from deniable.errors import InvalidArgument, StoreUnavailable
+from deniable.errors import InvalidArgument, Refused, StoreUnavailable
 
 OK = b"HTTP/1.1 201 Created\r\nContent-Length: 2\r\n\r\n{}"
 
@@ -210,3 +210,29 @@ def test_an_answer_that_never_ends_is_given_up(serving, first, part):
         client.post("/", b"x", {})
     assert time.monotonic() - begun < 5
     assert [body for body, _ in server.seen] == [b"x", b"x"]
+
+
+# ---- words of servers
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        b'HTTP/1.1 422 X\r\n\r\n{"title": "\\u001b[31mred\\n\\ud800", "type": "\\u001b"}',
+        b"HTTP/1.1 422 X\r\n\r\n" + b'{"title": "' + b"x" * 100_000 + b'"}',
+        b"\x1b[31m\r\n\r\n",
+        b"HTTP/1.1 99 \x1b" + b"x" * 60_000 + b"\r\n\r\n",
+    ],
+)
+def test_messages_hold_no_escape_sequences_and_are_short(serving, answer):
+    def once(body):
+        yield answer
+        raise OSError("the end of this answer")
+
+    server = serving(once)
+    client = Transport(server.url, attempts=1, timeout=5)
+    with pytest.raises((Refused, StoreUnavailable)) as failed:
+        client.post("/", b"x", {})
+    message = str(failed.value) + getattr(failed.value, "problem", "")
+    assert message.isprintable()
+    assert len(message) < 500

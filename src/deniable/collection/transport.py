@@ -25,8 +25,9 @@ TAKEN = (200, 201)
 AGAIN = (408, 429, 500, 502, 503, 504)
 #: Seconds before the second attempt; doubled each time, and at most so many.
 FIRST_PAUSE, LONGEST_PAUSE = 0.1, 10.0
-#: What a server may answer at most.
+#: What a server may answer at most, and how much of its words a message repeats.
 MOST_BYTES = 1 << 26
+MOST_WORDS = 300
 #: Names of hosts and paths as they travel.
 _HOST = re.compile("[a-z0-9_-]+([.][a-z0-9_-]+)*")
 _PATH = re.compile("[!-~]*")
@@ -97,7 +98,7 @@ class Transport:
                 answer = self._once(method, path, body, headers)
             except (OSError, http.client.HTTPException) as error:
                 self.close()  # the others are as old, and perhaps as dead
-                reason = str(error) or repr(error)
+                reason = _plain(str(error) or repr(error))
                 continue
             if answer.status in TAKEN:
                 return answer
@@ -210,8 +211,14 @@ def _document(answer: Answer) -> dict[str, Any]:
 def _problem(answer: Answer) -> str:
     found = _document(answer)
     words = [found.get("title"), found.get("detail"), found.get("pointer")]
-    return f"{answer.status} {': '.join(str(word) for word in words if word)}".strip()
+    return _plain(f"{answer.status} {': '.join(str(word) for word in words if word)}".strip())
+
+
+def _plain(words: str) -> str:
+    """Words of a server, without what steers a terminal, and not without end."""
+    shown = "".join(mark if mark.isprintable() else "?" for mark in words[: MOST_WORDS + 1])
+    return shown if len(words) <= MOST_WORDS else f"{shown[:MOST_WORDS]}..."
 
 
 def _type(answer: Answer) -> str:
-    return str(_document(answer).get("type", "")).removeprefix("urn:deniable:")
+    return _plain(str(_document(answer).get("type", ""))).removeprefix("urn:deniable:")
