@@ -278,6 +278,72 @@ def test_a_killed_process_goes_on_with_the_same(enrolled, server, tmp_path, left
     assert len(server.bodies) == 1
 
 
+ENROL = """
+import os, sys
+import deniable as dn
+from deniable.storage.database import Database
+place, left = Database.place_file, int(sys.argv[3])
+
+def fatal(self, contents):
+    global left
+    left -= 1
+    if left == 0:
+        os._exit(9)
+    place(self, contents)
+
+Database.place_file = fatal
+dn.Client(sys.argv[1], memo=sys.argv[2], attempts=1).enrol()
+"""
+TWO = survey_of(
+    {
+        "title": "t",
+        "epsilon": 4.0,
+        "rounds": 5,
+        "changes": 1,
+        "questions": [{**WAY, "mechanism": "lgrr"}, {**WAY, "name": "back", "mechanism": "losue"}],
+    }
+)
+
+
+@pytest.mark.parametrize("left", range(1, 6))  # the book, two memos, two witnesses
+def test_enrolling_that_was_killed_is_finished_by_enrolling_again(server, tmp_path, left):
+    server.manifest = TWO.manifest
+    given = [sys.executable, "-c", ENROL, server.url, str(tmp_path / "memo"), str(left)]
+    assert subprocess.run(given, check=False).returncode == 9
+    before = {file: record(file) for file in (tmp_path / "memo").glob("*-[bw]a[yc]*")}
+    client = dn.Client(server.url, memo=tmp_path / "memo")
+    if left < 5:
+        client.enrol()
+    assert client.answer({"way": "a", "back": "b"})
+    with pytest.raises(InvalidArgument, match="a respondent enrols once"):
+        client.enrol()
+    for file, found in before.items():  # nothing was begun twice
+        assert record(file).get("secret") == found.get("secret")
+
+
+@pytest.mark.parametrize("used", ["sent", "recorded"])
+def test_a_memo_that_was_used_is_not_begun_anew(server, tmp_path, used):
+    """A program that enrols whenever a memo is lost would begin a second budget."""
+    server.manifest = TWO.manifest
+    client = dn.Client(server.url, memo=tmp_path / "memo")
+    client.enrol()
+    for file in (tmp_path / "memo").glob("*-back*"):  # unused, it may be begun again
+        file.unlink()
+    client.enrol()
+    client.answer({"way": "a", "back": "b"})
+    gone = "*-back*" if used == "recorded" else "*-[bw]a[yc]*"
+    for file in [*(tmp_path / "memo").glob(gone)]:
+        file.unlink()
+    if used == "recorded":
+        client._round(1).path.unlink()
+    with pytest.raises(MemoLost, match="no other one is begun"):
+        client.enrol()
+    with pytest.raises(MemoLost):
+        client.answer({"way": "c", "back": "c"}, round=2)
+    assert not list((tmp_path / "memo").glob("*-back"))
+    assert len(server.bodies) == 1
+
+
 def test_damaged_files_are_refused(enrolled, server, tmp_path):
     client = enrolled()
     client.prepare({"way": "a"})

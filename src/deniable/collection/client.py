@@ -4,18 +4,26 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Iterator, Mapping
-from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
+from contextlib import AbstractContextManager, contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
 from deniable.collection.batches import MEDIA_TYPE, Batch
 from deniable.collection.book import Book
 from deniable.collection.manifest import Collection
+from deniable.collection.questions import Question
 from deniable.collection.responding import coin_words, indices, respond
 from deniable.collection.survey import read_survey
 from deniable.collection.transport import Transport
 from deniable.collection.wire import Submission, fresh_id, read_kept
-from deniable.errors import CorruptData, InvalidArgument, MismatchError, TooMuch, require_int
+from deniable.errors import (
+    CorruptData,
+    InvalidArgument,
+    MemoLost,
+    MismatchError,
+    TooMuch,
+    require_int,
+)
 from deniable.longitudinal.memo import Memo
 from deniable.longitudinal.memo_file import FileMemo
 from deniable.privacy import check_epsilon
@@ -258,17 +266,34 @@ class Client:
         return sum(batch.n for batch in batches if self.send(batch))
 
     def enrol(self) -> None:
-        """Begin the memos of a respondent who takes part in rounds: once, with their consent."""
+        """Begin the memos of a respondent who takes part in rounds: once, with their consent.
+
+        If a crash or a full disk interrupts it, enrol again: that begins those that are missing.
+        Once a memo was used, a missing one is lost, and none is begun in its place (`MemoLost`).
+        """
         collection = self.collection
-        self._folder.mkdir(parents=True, exist_ok=True)
-        noting: AbstractContextManager[None] = nullcontext()
+        holding: AbstractContextManager[Any] = self._book.held()
         if self._transport is not None:
-            noting = self._book.charging(self._transport.address, collection, self._another)
-        with noting:
-            for question in filter(collection.remembered, collection.questions):
+            holding = self._book.charging(self._transport.address, collection, self._another)
+        with holding:
+            asked = [*filter(collection.remembered, collection.questions)]
+            missing = [one for one in asked if not FileMemo.traces(self._file(one.name))]
+            if missing and self._used([one for one in asked if one not in missing]):
+                path = self._file(missing[0].name)
+                raise MemoLost(
+                    f"{path} is missing, and the memos of this collection were used. Put its "
+                    "newest copy back: no other one is begun in its place."
+                )
+            for question in missing or asked:
                 mechanism: Any = question.mechanism
                 most = collection.changes + 1
                 FileMemo.enrol(self._file(question.name), mechanism, collection.digest, most=most)
+
+    def _used(self, begun: Iterable[Question]) -> bool:
+        """Whether a memo may have been used: of those that are there, or to send a round."""
+        if any(self._folder.glob(self._file("round-*[0-9]").name)):
+            return True
+        return any(memo.keys_used for memo in self._memos(begun).values())
 
     def close(self) -> None:
         """Close the connection."""
@@ -300,10 +325,11 @@ class Client:
     def _file(self, name: str) -> Path:
         return self._folder / f"{self.collection.digest[:16]}-{name}"
 
-    def _memos(self) -> dict[str, Memo]:
+    def _memos(self, questions: Iterable[Question] | None = None) -> dict[str, Memo]:
         collection = self.collection
         memos: dict[str, Memo] = {}
-        for question in filter(collection.remembered, collection.questions):
+        asked = collection.questions if questions is None else questions
+        for question in filter(collection.remembered, asked):
             mechanism: Any = question.mechanism
             memos[question.name] = FileMemo(self._file(question.name), mechanism, collection.digest)
         return memos

@@ -14,6 +14,7 @@ import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, Literal, Self
 
 from deniable.errors import CorruptData, InvalidArgument, MemoLost, MismatchError
@@ -69,14 +70,19 @@ class FileMemo(Memo):
         Refuses if anything of a memo or its witness is there already.
         """
         terms, budget = Terms.of(mechanism, collection), check_most(most)
-        boxes = _boxes(path, witness)
-        for trace in (file for box in boxes for file in box.traces()):
+        for trace in cls.traces(path, witness):
             raise _taken(trace)
+        memo, _ = _boxes(path, witness)
         try:
-            boxes[0].place(terms.memo_record(Memory(draw_key(None), budget)))
+            memo.place(terms.memo_record(Memory(draw_key(None), budget)))
         except FileExistsError:
-            raise _taken(boxes[0].path) from None
+            raise _taken(memo.path) from None
         return cls(path, mechanism, collection, witness=witness)
+
+    @staticmethod
+    def traces(path: FilePath, witness: FilePath | None = None) -> list[Path]:
+        """The files that are there of a memo and its witness."""
+        return [file for box in _boxes(path, witness) for file in box.traces()]
 
     @contextmanager
     def _held(self) -> Iterator[Memory]:
