@@ -344,6 +344,51 @@ def test_a_memo_that_was_used_is_not_begun_anew(server, tmp_path, used):
     assert len(server.bodies) == 1
 
 
+KILLED = """
+import os, pathlib, sys
+import deniable as dn
+remove = pathlib.Path.unlink
+
+def fatal(self, *given, **named):
+    if ".coins.new" in self.name:
+        os._exit(9)
+    remove(self, *given, **named)
+
+pathlib.Path.unlink = fatal
+dn.Client(sys.argv[1], memo=sys.argv[2]).prepare({"way": "a"})
+"""
+
+
+def test_no_other_name_of_the_coins_is_left(enrolled, server, tmp_path):
+    """Whoever is killed while coins are put into place leaves them under two names."""
+    folder = tmp_path / "memo"
+    given = [sys.executable, "-c", KILLED, server.url, str(folder)]
+    assert subprocess.run(given, check=False).returncode == 9
+    assert len(list(folder.glob("*coins*"))) == 2
+    server.seen = lambda: server.statuses.append(422 if list(folder.glob("*coins*")) else 201)
+    assert enrolled().answer({"way": "a"})
+
+
+def test_folders_that_cannot_be_used(enrolled, server, tmp_path):
+    file = tmp_path / "file"
+    file.touch()
+    for folder in (file, file / "inside"):
+        client = dn.Client(server.url, memo=folder)
+        for use in (client.enrol, lambda: client.prepare({"way": "a"})):  # noqa: B023
+            with pytest.raises(StoreUnavailable, match="cannot be used now"):
+                use()
+    client = enrolled()
+    for blocked in (client._round(3), client._coins(4)):
+        blocked.path.mkdir()
+    for number in (3, 4):
+        with pytest.raises(StoreUnavailable, match="cannot be used now"):
+            client.answer({"way": "a"}, round=number)
+    for bad in ("", 5, b"memo"):
+        with pytest.raises(InvalidArgument, match="'memo' must be a folder"):
+            dn.Client(server.url, memo=bad)
+    assert server.bodies == []
+
+
 def test_damaged_files_are_refused(enrolled, server, tmp_path):
     client = enrolled()
     client.prepare({"way": "a"})

@@ -32,7 +32,7 @@ class Book:
     def held(self) -> Iterator[dict[str, Entries]]:
         """What is noted, by address, for this caller alone; durable when the block ends."""
         if not self._box.path.exists():
-            self._box.path.parent.mkdir(parents=True, exist_ok=True)
+            self._box.make_folder()
             with suppress(FileExistsError):
                 self._box.place(_record({}))
         with self._box.held() as contents:

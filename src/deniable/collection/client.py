@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Iterator, Mapping
-from contextlib import AbstractContextManager, contextmanager, suppress
+from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +15,7 @@ from deniable.collection.questions import Question
 from deniable.collection.responding import coin_words, indices, respond
 from deniable.collection.survey import read_survey
 from deniable.collection.transport import Transport
-from deniable.collection.wire import Submission, fresh_id, read_kept
+from deniable.collection.wire import Submission, fresh_id
 from deniable.errors import (
     CorruptData,
     InvalidArgument,
@@ -68,6 +68,8 @@ class Client:
     ) -> None:
         if not isinstance(source, (str, os.PathLike)):
             raise InvalidArgument("source", source, "the address of a collector, or a file")
+        if memo is not None and not (isinstance(memo, (str, os.PathLike)) and os.fspath(memo)):
+            raise InvalidArgument("memo", memo, "a folder")
         check_epsilon(max_epsilon, "max_epsilon")
         if key is not None and not (isinstance(key, str) and key.isascii() and key.isprintable()):
             raise InvalidArgument("key", "...", "printable ASCII")
@@ -194,7 +196,7 @@ class Client:
                 self._round(number).place_file(kept.to_json())
             else:  # whoever placed it may have died before the folder was synced
                 self._round(number).sync_folder()
-            self._coins(number).path.unlink(missing_ok=True)
+            self._coins(number).remove_file()
         return kept
 
     def _shown(self, values: list[int] | None, number: int, shown: Submission | None) -> Submission:
@@ -205,7 +207,14 @@ class Client:
         return self._made(values, number)
 
     def _sent(self, number: int) -> Submission | None:
-        return read_kept(self._round(number).path, self.collection.digest)
+        file = self._round(number)
+        try:
+            kept = Submission.from_json(file.read_file())
+        except FileNotFoundError:
+            return None
+        if kept.collection != self.collection.digest:
+            raise MismatchError(f"{file.path} belongs to collection {kept.collection}")
+        return kept
 
     def _made(self, values: list[int], number: int, *, record: bool = True) -> Submission:
         collection = self.collection
@@ -222,10 +231,11 @@ class Client:
             drawn = os.urandom(size)
             return fresh_id(), drawn
         file = self._coins(number)
-        if not file.path.exists():
-            with suppress(FileExistsError):
-                file.place_file(bytes.fromhex(fresh_id()) + os.urandom(size))
-        drawn = file.path.read_bytes()
+        try:
+            drawn = file.read_file()
+        except FileNotFoundError:
+            drawn = bytes.fromhex(fresh_id()) + os.urandom(size)
+            file.place_file(drawn)
         if len(drawn) != ID_BYTES + size:
             raise CorruptData(f"{file.path} is damaged ({len(drawn)} bytes)")
         return drawn[:ID_BYTES].hex(), drawn[ID_BYTES:]

@@ -6,9 +6,8 @@ import json
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass
-from pathlib import Path
 
-from deniable.errors import CorruptData, MismatchError
+from deniable.errors import CorruptData
 from deniable.reports import ID_BYTES
 
 
@@ -41,17 +40,6 @@ class Submission:
         except (ValueError, KeyError, TypeError, AttributeError) as error:
             raise CorruptData(f"this is not a submission: {error!r}") from error
         return found
-
-
-def read_kept(path: Path, collection: str) -> Submission | None:
-    """The submission in a file, if there is one."""
-    try:
-        kept = Submission.from_json(path.read_bytes())
-    except FileNotFoundError:
-        return None
-    if kept.collection != collection:
-        raise MismatchError(f"{path} belongs to collection {kept.collection}, not {collection}")
-    return kept
 
 
 def fresh_id() -> str:

@@ -12,6 +12,7 @@ import sys
 import tempfile
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
+from glob import escape
 from pathlib import Path
 
 from deniable.errors import CorruptData, InvalidArgument, StoreUnavailable
@@ -26,6 +27,8 @@ PRAGMAS = ("PRAGMA journal_mode = DELETE", "PRAGMA synchronous = EXTRA", "PRAGMA
 DAMAGE = {sqlite3.SQLITE_ERROR, sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB}
 #: The files that belong to a database, itself included.
 SUFFIXES = ("", "-journal", "-wal", "-shm")
+#: How the name of a file goes on until it is complete.
+NEW = ".new"
 
 
 class Database:
@@ -57,8 +60,33 @@ class Database:
         """Put a complete new file into place; FileExistsError if one is there."""
         try:
             self._place(contents)
-        except FileExistsError:
+        except (FileExistsError, StoreUnavailable):
             raise
+        except OSError as error:
+            raise self._unavailable(error) from error
+
+    def read_file(self) -> bytes:
+        """The bytes that `place_file` put into place; FileNotFoundError if there are none."""
+        try:
+            return self.path.read_bytes()
+        except FileNotFoundError:
+            raise
+        except OSError as error:
+            raise self._unavailable(error) from error
+
+    def remove_file(self) -> None:
+        """Remove what `place_file` put into place, also what it left when it was killed."""
+        left = self.path.parent.glob(f"{escape(self.path.name)}{NEW}*")
+        try:
+            for file in (self.path, *left):
+                file.unlink(missing_ok=True)
+        except OSError as error:
+            raise self._unavailable(error) from error
+
+    def make_folder(self) -> None:
+        """Make the folder that the file will be in, if it is not there."""
+        try:
+            self.path.parent.mkdir(parents=True, exist_ok=True)
         except OSError as error:
             raise self._unavailable(error) from error
 
@@ -94,14 +122,17 @@ class Database:
         """Make the names of the files durable. Windows has no such call, and needs none."""
         if os.name == "nt":
             return
-        folder = os.open(self.path.parent, os.O_RDONLY)
         try:
-            _sync(folder)
-        finally:
-            os.close(folder)
+            folder = os.open(self.path.parent, os.O_RDONLY)
+            try:
+                _sync(folder)
+            finally:
+                os.close(folder)
+        except OSError as error:
+            raise self._unavailable(error) from error
 
     def _place(self, contents: bytes) -> None:
-        handle, temporary = tempfile.mkstemp(prefix=f"{self.path.name}.new", dir=self.path.parent)
+        handle, temporary = tempfile.mkstemp(prefix=f"{self.path.name}{NEW}", dir=self.path.parent)
         try:
             with os.fdopen(handle, "wb") as file:
                 file.write(contents)
