@@ -184,7 +184,8 @@ def test_after_a_refusal_only_the_same_bytes_are_sent(enrolled, server, tmp_path
 def test_another_preview_of_a_sent_round_is_refused(server, tmp_path):
     server.manifest = collection("grr", rounds=1).manifest
     client, late = (dn.Client(server.url, memo=tmp_path / "memo") for _ in range(2))
-    (tmp_path / "memo").mkdir()
+    with client._book.held():
+        pass
     client._coins(1).place_file(bytes(16 + 16))  # zeros keep every answer as it is
     first, second = (client.prepare({"way": answer}) for answer in "ab")
     assert first.reports != second.reports
@@ -387,6 +388,29 @@ def test_folders_that_cannot_be_used(enrolled, server, tmp_path):
         with pytest.raises(InvalidArgument, match="'memo' must be a folder"):
             dn.Client(server.url, memo=bad)
     assert server.bodies == []
+
+
+def test_a_round_whose_bytes_are_gone_is_not_sent_anew(enrolled, server):
+    client = enrolled()
+    client.answer({"way": "a"}, round=2)
+    client._round(2).path.unlink()
+    for use in (client.answer, client.prepare):
+        with pytest.raises(MemoLost, match="round 2 was sent: nothing else is sent in it"):
+            use({"way": "b"}, round=2)
+    assert len(server.bodies) == 1
+    assert client.answer({"way": "b"}, round=3)
+
+
+def test_a_book_that_is_gone_is_missed(enrolled, server, tmp_path):
+    """Without it nobody could know that another collection was answered at this address."""
+    client = enrolled()
+    (tmp_path / "memo" / "book").unlink()
+    server.manifest = collection("grr", rounds=1).manifest
+    for use in (enrolled, client.enrol, lambda: client.answer({"way": "a"})):
+        with pytest.raises(MemoLost, match=r"book is missing, and .* was used"):
+            use()
+    assert server.bodies == []
+    assert not (tmp_path / "memo" / "book").exists()
 
 
 def test_damaged_files_are_refused(enrolled, server, tmp_path):

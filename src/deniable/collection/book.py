@@ -14,10 +14,14 @@ from pathlib import Path
 from typing import Any
 
 from deniable.collection.manifest import Collection
-from deniable.errors import CollectionChanged, MismatchError
+from deniable.errors import CollectionChanged, MemoLost, MismatchError
 from deniable.storage.box import Box
 
 FORMAT = 1
+#: The digits of a digest that names of files begin with.
+DIGITS = 16
+#: The other files in the folder.
+FILES = "[0-9a-f]" * DIGITS + "-*"
 #: By digest: the epsilon that was declared, the rounds that were answered, what they cost.
 Entries = dict[str, dict[str, Any]]
 
@@ -31,7 +35,7 @@ class Book:
     @contextmanager
     def held(self) -> Iterator[dict[str, Entries]]:
         """What is noted, by address, for this caller alone; durable when the block ends."""
-        if not self._box.path.exists():
+        if self._is_missing():
             self._box.make_folder()
             with suppress(FileExistsError):
                 self._box.place(_record({}))
@@ -42,24 +46,45 @@ class Book:
 
     def check(self, address: str, collection: Collection, agreed: str | None) -> None:
         """Refuse another collection than those that are noted, unless it was agreed to."""
-        with suppress(FileNotFoundError):
+        if not self._is_missing():
             noted = _addresses(self._box.read())
             _require_same(address, noted.get(address, {}), collection, agreed)
 
     @contextmanager
     def charging(
         self, address: str, collection: Collection, agreed: str | None, number: int | None = None
-    ) -> Iterator[None]:
-        """Hold the book; when the block ends, the collection and this round of it are noted."""
+    ) -> Iterator[set[int]]:
+        """Hold the book; when the block ends, the collection and this round of it are noted.
+
+        Inside it are the rounds that were noted before.
+        """
         with self.held() as noted:
             here = noted.setdefault(address, {})
             _require_same(address, here, collection, agreed)
-            yield
+            yield answered(noted, collection)
             fresh = {"epsilon": collection.epsilon, "rounds": [], "spent": 0.0}
             entry = here.setdefault(collection.digest, fresh)
             if number is not None:
                 entry["rounds"] = sorted({*entry["rounds"], number})
                 entry["spent"] = collection.spent_after(len(entry["rounds"]))
+
+    def _is_missing(self) -> bool:
+        """Whether there is no book yet. It comes first: where other files are, it was lost."""
+        path = self._box.path
+        used = any(path.parent.glob(FILES))  # looked at first, as others may begin it meanwhile
+        if path.exists():
+            return False
+        if used:
+            raise MemoLost(
+                f"{path} is missing, and {path.parent} was used. Put its newest copy back."
+            )
+        return True
+
+
+def answered(noted: dict[str, Entries], collection: Collection) -> set[int]:
+    """The rounds of a collection that were answered, at whatever address."""
+    found = (here.get(collection.digest, {}).get("rounds", []) for here in noted.values())
+    return {number for rounds in found for number in rounds}
 
 
 def _require_same(address: str, here: Entries, collection: Collection, agreed: str | None) -> None:

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from deniable.collection.batches import MEDIA_TYPE, Batch
-from deniable.collection.book import Book
+from deniable.collection.book import DIGITS, Book, answered
 from deniable.collection.manifest import Collection
 from deniable.collection.questions import Question
 from deniable.collection.responding import coin_words, indices, respond
@@ -133,8 +133,8 @@ class Client:
         values = self._values(answers, round)
         if self._memo is None:
             return self._made(values, round)
-        with self._book.held():
-            if sent := self._sent(round):
+        with self._book.held() as noted:
+            if sent := self._sent(round, answered(noted, self.collection)):
                 return sent
             shown = self._made(values, round, record=False)
         self._previews.setdefault(round, {})[shown.to_json()] = values
@@ -189,8 +189,8 @@ class Client:
         When this returns, its cost, its keys and its bytes are on the disk.
         """
         address = self._sending.address
-        with self._book.charging(address, self.collection, self._another, number):
-            kept = self._sent(number)
+        with self._book.charging(address, self.collection, self._another, number) as before:
+            kept = self._sent(number, before)
             if kept is None:
                 kept = self._shown(values, number, shown)
                 self._round(number).place_file(kept.to_json())
@@ -206,11 +206,15 @@ class Client:
             raise InvalidArgument("prepared", shown, allowed)
         return self._made(values, number)
 
-    def _sent(self, number: int) -> Submission | None:
+    def _sent(self, number: int, noted: set[int]) -> Submission | None:
+        """What was sent in a round; it must be there if the round is among those noted."""
         file = self._round(number)
         try:
             kept = Submission.from_json(file.read_file())
         except FileNotFoundError:
+            if number in noted:
+                sent = f"{file.path} is missing, and round {number} was sent"
+                raise MemoLost(f"{sent}: nothing else is sent in it") from None
             return None
         if kept.collection != self.collection.digest:
             raise MismatchError(f"{file.path} belongs to collection {kept.collection}")
@@ -333,7 +337,7 @@ class Client:
         return Book(self._folder)
 
     def _file(self, name: str) -> Path:
-        return self._folder / f"{self.collection.digest[:16]}-{name}"
+        return self._folder / f"{self.collection.digest[:DIGITS]}-{name}"
 
     def _memos(self, questions: Iterable[Question] | None = None) -> dict[str, Memo]:
         collection = self.collection
