@@ -168,5 +168,5 @@ export function tidy(text: string, fold?: 'case' | 'none'): string;
 /** The code of a text, tidied first: what stands for it as a value. */
 export function textCode(text: string): Promise<bigint>;
 
-/** Bytes of `crypto.getRandomValues`, any number of them; refuses a source that repeats itself. */
+/** Bytes of `crypto.getRandomValues`, any number of them; refuses a source that repeats itself or has a dead bit. */
 export function secureBytes(count: number): Uint8Array;

@@ -161,12 +161,18 @@ test('the book belongs to the place where the manifest is', async () => {
 
 // ---- coins that are none
 
+let count = 1n;
 const dead = {
   'all zeros': (bytes) => bytes.fill(0),
   'one byte': (bytes) => bytes.fill(0xa7),
   'one word': (bytes) => bytes.map((_, i) => [9, 8, 7, 6, 5, 4, 3, 2][i % 8]).forEach((x, i) => { bytes[i] = x; }),
   'the same at every call': (bytes) => bytes.forEach((_, i) => { bytes[i] = (i * i * 31 + i) % 251; }),
   'half of them': (bytes) => bytes.fill(0, bytes.length / 2),
+  'a counter': (bytes) => new BigUint64Array(bytes.buffer).forEach((_, i, words) => { words[i] = count++; }),
+  'half of every word': (bytes) => bytes.forEach((_, i) => { if (i % 8 > 3) bytes[i] = 0; }),
+  'only small bytes': (bytes) => bytes.forEach((x, i) => { bytes[i] = x & 15; }),
+  'only digits': (bytes) => bytes.forEach((x, i) => { bytes[i] = 48 + (x % 10); }),
+  'one bit that is always set': (bytes) => bytes.forEach((x, i) => { if (i % 8 === 7) bytes[i] = x | 64; }),
 };
 
 for (const [name, fill] of Object.entries(dead)) {

@@ -22,7 +22,8 @@ async function recording(name, work) {
       const block = createHash('sha256').update(`${name} ${count++}`).digest();
       bytes.set(block.subarray(0, bytes.length - at), at);
     }
-    pieces.push(toHex(bytes));
+    assert.ok(bytes.length < 65536, 'a draw in one piece');
+    pieces.push(toHex(bytes.subarray(512))); // those before are only looked at
     return bytes;
   };
   const refused = (name) => () => assert.fail(`${name} was asked on the way to a report`);
