@@ -693,7 +693,7 @@ async function post({ to, key, fetch, tries, pause }, body) {
 
 async function load(source, options = {}) {
   const { fetch = globalThis.fetch, key, another, maxEpsilon = 8, tries = 6, pause = 500 } = options;
-  const { book = globalThis.indexedDB && browserBook } = options;
+  const { book = 'indexedDB' in globalThis ? browserBook : undefined } = options;
   const absolute = (place) => new URL(place, globalThis.location?.href);
   const url = (typeof source === 'string' || source instanceof URL) && absolute(source);
   const response = url && (await fetch(url, PRIVATE).catch(() => null));

@@ -131,6 +131,16 @@ test('another collection at the same address needs a yes, and names what was spe
   await assert.rejects(third.begin(), { type: 'changed', spent: 12 });
 });
 
+test('a browser without storage is refused: no book is none that was declined', async (t) => {
+  const denied = () => { throw new DOMException('denied', 'SecurityError'); };
+  for (const none of [{ value: undefined }, { value: null }, { get: denied }]) {
+    Object.defineProperty(globalThis, 'indexedDB', { ...none, configurable: true });
+    t.after(() => delete globalThis.indexedDB);
+    const begun = async () => (await Client.load(manifestOf(), { to })).begin();
+    await assert.rejects(begun, { type: 'memo' });
+  }
+});
+
 test('another collection elsewhere is no change', async () => {
   const book = memoryBook();
   const found = collector(201);
