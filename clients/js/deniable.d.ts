@@ -6,8 +6,9 @@ export class DeniableError extends Error {
    * "too-much" (epsilon is above `maxEpsilon`), "other-collection", "changed" (this device answered
    * another collection at this address), "answered" (this round was answered), "bad-answer",
    * "bad-round", "prepared" (prepare first, or again), "memo" (the book failed), "coins" (no random
-   * numbers), "no-answer" (the network failed) or "unexpected". From a server: the word after
-   * `urn:deniable:` of its problem, such as "id-used".
+   * numbers), "no-answer" (the network failed, or 30 seconds were not enough) or "unexpected". From a
+   * server: the word after `urn:deniable:` of its problem, such as "id-used"; never one of those
+   * above but "other-collection".
    */
   type: string;
   /** From `client.answer`: `await error.sheet.send()` sends the same again, which is counted once. */

@@ -671,18 +671,28 @@ const PRIVATE = { cache: 'no-store', credentials: 'omit', referrerPolicy: 'no-re
 /** After these the same is sent again. */
 const LATER = [408, 429, 500, 502, 503, 504];
 
+/** An answer that has not ended after 30 seconds is none. */
+const ask = (fetch, url, more) =>
+  fetch(url, { ...PRIVATE, ...more, signal: AbortSignal.timeout(30_000) }).catch(() => null);
+
+/** A server cannot say what only this client says: that nothing was sent, for example. */
+const OTHERS = /^(?!bad-|broken|too-much|changed|answered|prepared|memo|coins|no-answer)[a-z-]{1,40}$/;
+
 async function failure(response) {
-  const problem = (await response?.json().catch(() => null)) ?? {};
-  const { type = response ? 'unexpected' : 'no-answer', detail = type } = problem;
-  return new DeniableError(String(type).replace('urn:deniable:', ''), String(detail));
+  if (!response) return new DeniableError('no-answer', 'the collector does not answer');
+  const { type, detail } = Object(await response.json().catch(() => null));
+  const word = isText(type) ? type.replace('urn:deniable:', '') : '';
+  const words = isText(detail) ? detail : `the collector answered ${response.status || 'elsewhere'}`;
+  const plain = words.slice(0, 300).replace(/\p{C}/gu, '?');
+  return new DeniableError(OTHERS.test(word) ? word : 'unexpected', plain);
 }
 
 async function post({ to, key, fetch, tries, pause }, body) {
   const headers = { 'Content-Type': 'application/json' };
   if (key) headers.Authorization = `Bearer ${key}`;
   for (let left = tries; ; left--, pause *= 2) {
-    const request = { method: 'POST', headers, body, ...PRIVATE };
-    const response = await fetch(to, request).catch(() => null);
+    // Who follows a redirect asks for a page, and takes it for a receipt.
+    const response = await ask(fetch, to, { method: 'POST', headers, body, redirect: 'manual' });
     const status = response?.status ?? 503;
     if (status === 200 || status === 201) return { counted: status === 201 };
     const wait = Math.max(pause, 1000 * response?.headers.get('retry-after') || 0);
@@ -691,14 +701,21 @@ async function post({ to, key, fetch, tries, pause }, body) {
   }
 }
 
+async function fetched(fetch, url) {
+  const response = await ask(fetch, url);
+  if (response && !response.ok) throw await failure(response);
+  const bytes = await response?.arrayBuffer().catch(() => null); // null: it broke off
+  if (!bytes) throw await failure();
+  return bytes;
+}
+
 async function load(source, options = {}) {
   const { fetch = globalThis.fetch, key, another, maxEpsilon = 8, tries = 6, pause = 500 } = options;
   const { book = 'indexedDB' in globalThis ? browserBook : undefined } = options;
   const absolute = (place) => new URL(place, globalThis.location?.href);
   const url = (typeof source === 'string' || source instanceof URL) && absolute(source);
-  const response = url && (await fetch(url, PRIVATE).catch(() => null));
-  if (url && !response?.ok) throw await failure(response);
-  const bytes = new Uint8Array(url ? await response.arrayBuffer() : source.bytes ?? source);
+  const bytes = new Uint8Array(url ? await fetched(fetch, url) : source.bytes ?? source);
+  if (bytes.length > 2 ** 24) refuse('bad-manifest', 'it is longer than 16 MiB');
   const digest = hex(await sha256(bytes));
   if (digest !== (options.digest ?? digest)) refuse('other-collection', `the digest is ${digest}`);
   const { manifest, mechanisms } = await understood(bytes).catch((error) => {

@@ -20,10 +20,10 @@ const refused = (type, message = /./) => (error) => {
 
 const MODULES = ['deniable.js', 'promise.js', 'book.js'];
 
-test('the modules are at most 12,000 bytes, compressed', () => {
+test('the modules are at most 12,500 bytes, compressed', () => {
   const sources = MODULES.map((name) => readFileSync(new URL(`../${name}`, import.meta.url)));
   const sizes = sources.map((source) => gzipSync(source, { level: 9 }).length);
-  assert.ok(sizes.reduce((x, y) => x + y) <= 12_000, `${sizes} bytes`);
+  assert.ok(sizes.reduce((x, y) => x + y) <= 12_500, `${sizes} bytes`);
 });
 
 // ---- manifests
@@ -483,6 +483,61 @@ test('who answers in one go gets the sheet with the error, and sends the same by
   assert.deepEqual(await error.sheet.send(), { counted: false });
   assert.equal(requests.length, 3);
   assert.equal(new Set(requests.map(({ body }) => body)).size, 1);
+});
+
+const problem = (type, detail) => ({ type, detail });
+
+test('a server cannot speak for the client, nor break it', async () => {
+  const own = ['bad-manifest', 'bad-answer', 'bad-round', 'broken-promise', 'too-much', 'changed',
+    'answered', 'prepared', 'memo', 'coins', 'no-answer'];
+  const said = [...own.map((word) => `urn:deniable:${word}`), ...own, null, 7, [], {}, { toString: 1 },
+    '', 'Busy!', 'x'.repeat(41), 'urn:deniable:<b>'];
+  for (const type of said) {
+    await assert.rejects((await send([[422, problem(type, 'no')]])).sent, refused('unexpected', /^no$/));
+  }
+  for (const detail of [undefined, null, 7, [], { toString: 1 }, { valueOf: 1 }]) {
+    const answered = refused('id-used', /^the collector answered 409$/);
+    await assert.rejects((await send([[409, problem('urn:deniable:id-used', detail)]])).sent, answered);
+  }
+  const long = `\u001b[2J\u202e${'x'.repeat(1e6)}`;
+  const plain = refused('id-used', /^\?\[2J\?x{295}$/);
+  await assert.rejects((await send([[409, problem('urn:deniable:id-used', long)]])).sent, plain);
+});
+
+test('a redirect is no receipt', async () => {
+  const { sent, requests } = await send([[302, undefined, { location: '/answer' }], 200]);
+  await assert.rejects(sent, refused('unexpected', /302/));
+  assert.deepEqual(requests.map(({ redirect }) => redirect), ['manual']);
+});
+
+test('an answer that does not end is none', async (t) => {
+  const real = AbortSignal.timeout.bind(AbortSignal);
+  const waited = [];
+  t.mock.method(AbortSignal, 'timeout', (ms) => real(waited.push(ms)));
+  // Headers that never come; then a body that stops in the middle.
+  const hanging = (url, { signal }) => new Promise((_, reject) => {
+    signal.addEventListener('abort', () => reject(signal.reason));
+  });
+  const stops = async (url, { signal }) => new Response(new ReadableStream({
+    start(body) {
+      body.enqueue(new Uint8Array(9));
+      signal.addEventListener('abort', () => body.error(signal.reason));
+    },
+  }));
+  const alive = setInterval(() => {}, 1000); // those timers do not keep Node awake
+  const to = 'https://example.org/v1/submissions';
+  const client = await Client.load(manifestOf(), { fetch: hanging, to, pause: 1, tries: 3 });
+  await assert.rejects(client.answer({ way: 'car' }), refused('no-answer'));
+  for (const fetch of [hanging, stops]) {
+    await assert.rejects(Client.load('https://example.org/v1/manifest', { fetch }), refused('no-answer'));
+  }
+  clearInterval(alive);
+  assert.deepEqual(waited, Array(5).fill(30_000));
+});
+
+test('a manifest is at most 16 MiB', async () => {
+  const long = manifestOf((m) => { m.about = 'x'.repeat(2 ** 24); });
+  await assert.rejects(Client.load(long), refused('bad-manifest', /16 MiB/));
 });
 
 test('a client is loaded from a URL, and sends to its server', async () => {
