@@ -150,14 +150,14 @@ def test_answers_by_mouse_are_shown_before_they_are_sent(browser, stranger, coll
     pictures(browser, "answer")
     browser.one("#smoking-1").click()
     browser.one("#sick-0").click()
-    browser.one("#team").send_keys("Legal")
-    browser.one("#medicine").send_keys("aspirin")
+    browser.one("#field-team").send_keys("Legal")
+    browser.one("#field-medicine").send_keys("aspirin")
     for unclear in ("", "1,000", "12.500", "seven", "9" * 400):
-        browser.one("#sleep").send_keys(unclear)
+        browser.one("#field-sleep").send_keys(unclear)
         browser.one("#form button").click()
         assert browser.text("#error-sleep").startswith("Please write a number")
-        browser.one("#sleep").clear()
-    browser.one("#sleep").send_keys("7,5")
+        browser.one("#field-sleep").clear()
+    browser.one("#field-sleep").send_keys("7,5")
     browser.one("#form button").click()
     browser.wait(lambda: browser.one("#check").is_displayed())
     answers = [node.text for node in browser.all("#reports .pair > div:first-child dd")]
@@ -213,7 +213,7 @@ def check(browser, sick="#sick-1", medicine="none"):
     for css in ("#smoking-0", sick):
         browser.one(css).click()
     for name, text in (("sleep", "8"), ("team", "Sales"), ("medicine", medicine)):
-        browser.one(f"#{name}").send_keys(text)
+        browser.one(f"#field-{name}").send_keys(text)
     browser.one("#form button").click()
     browser.wait(lambda: browser.one("#check").is_displayed())
 
@@ -270,6 +270,37 @@ def test_whatever_a_collector_says_it_gets_one_report(browser):
                 button = "#resend"
         assert "had been counted before" in browser.text("#thanks")
         assert set(site.bodies()) == {body.encode()}
+        leave(browser)
+
+
+#: The ids of the page's own parts, as names of questions.
+PARTS = ("title", "trouble", "ask", "form", "check", "reports", "total", "body", "sending", "send",
+         "back", "again", "kept", "same", "changed", "agree", "done", "constructor")  # fmt: skip
+
+
+def test_questions_may_be_named_like_parts_of_the_page(browser):
+    """Everything that is sent is shown, and every button works."""
+    mechanism = dn.GRR(["below 5", "5 or more"], 0.1)
+    questions = tuple(Question(name, f"{name}?", "number", mechanism, (5,)) for name in PARTS)
+    with serving(Site(Collection("Names", questions, 0.1 * len(PARTS) + 0.1).manifest)) as site:
+        open_questionnaire(browser, site.url)
+        for label in browser.all("#fields label"):
+            label.click()  # it leads to its own field
+            browser.keys("6")
+        for _ in range(2):
+            browser.one("#form button").click()
+            browser.wait(lambda: browser.one("section#check").is_displayed())
+            assert len(browser.all("div#reports article")) == len(PARTS)
+            assert "All of it together" in browser.text("p#total")
+            body = browser.one("pre#body").get_attribute("textContent")
+            browser.one("button#back").click()
+            assert browser.one("section#ask").is_displayed()
+        browser.one("#form button").click()
+        browser.wait(lambda: browser.one("section#check").is_displayed())
+        browser.one("button#send").click()
+        browser.wait(lambda: browser.one("section#done").is_displayed())
+        assert site.bodies() == [body.encode()]
+        assert sorted(json.loads(body)["reports"]) == sorted(PARTS)
         leave(browser)
 
 

@@ -41,7 +41,7 @@ function radios(question, answers) {
 }
 
 function labelled(question, input, missing, read, hint, ...more) {
-  input.id = question.name;
+  input.id = `field-${question.name}`; // a question may be named like a part of the page
   const { error, about } = frame(question, input, hint);
   const label = el('label', { for: input.id, class: 'ask' }, question.ask);
   const node = el('div', { class: 'card' }, label, ...about, input, ...more, error);
