@@ -304,6 +304,19 @@ def test_questions_may_be_named_like_parts_of_the_page(browser):
         leave(browser)
 
 
+def test_no_number_on_the_page_is_smaller_than_what_it_bounds(browser):
+    with serving(Site(small(0.004))) as site:
+        answer_small(browser, site)
+        assert "at most e^0.004 = 1.01 times" in browser.text("#total")
+        press(browser, "#send")
+        for epsilon, words in ((1.2341, "1.24"), (0.3, "0.3")):
+            site.manifest = small(epsilon)
+            open_questionnaire(browser, site.url)
+            assert "up to epsilon 0.004 about you" in browser.text("#budgets")
+            assert f"up to epsilon {words} more" in browser.text("#budgets")
+        leave(browser)
+
+
 def test_another_collection_at_the_same_address_is_asked_about(browser):
     with serving(Site(small())) as site:
         answer_small(browser, site)
@@ -583,6 +596,7 @@ def test_rounds_are_answered_by_a_device_that_remembers(browser, tmp_path):
             browser.one("#mood-1").click()
             browser.one("#form button").click()
             browser.wait(lambda: browser.one("#check").is_displayed())
+            assert browser.text("#reports .leaves dd") in ("“good”", "“bad”", "“so so”")
             assert "any others" not in browser.text("#total")
             assert "change, and come back when yours do" in browser.text("#total")
             assert "does not hide which rounds have the same answer" in browser.text("#total")

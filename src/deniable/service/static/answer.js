@@ -1,7 +1,7 @@
 // The questionnaire: answers are asked, randomised here, shown as they would leave, and then sent.
 import { Client } from '/client.js';
 import { fieldOf } from '/fields.js';
-import { odds, total } from '/odds.js';
+import { atMost, odds, total } from '/odds.js';
 import { byId, el, secret, show } from '/page.js';
 
 const WORDS = {
@@ -129,10 +129,9 @@ function kept({ manifest }, sheet, round) {
 
 /** Another collection than the one that was answered here: people are asked first. */
 function changed({ digest, spent }, { manifest: { epsilon } }, options, round) {
-  const number = (x) => Number(x.toFixed(2));
   byId('budgets').textContent = 'This browser has answered other questions of this collector before. '
-    + `What it sent then may reveal up to epsilon ${number(spent)} about you. The new questions may reveal `
-    + `up to epsilon ${number(epsilon)} more. Please answer them only if you expected new questions.`;
+    + `What it sent then may reveal up to epsilon ${atMost(spent)} about you. The new questions may reveal `
+    + `up to epsilon ${atMost(epsilon)} more. Please answer them only if you expected new questions.`;
   byId('agree').onclick = () => enter({ ...options, another: digest }, round).catch(fail);
   step('changed');
 }

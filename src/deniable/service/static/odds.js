@@ -5,11 +5,13 @@ const SETS = ['sue', 'oue', 'ue', 'the', 'ss', 'basicrappor', 'lsue', 'loue', 'l
 const quote = (label) => `“${label}”`;
 const bytesOf = (hex) => (hex.match(/../g) ?? []).map((pair) => parseInt(pair, 16));
 
-/** Rounded up: it stands after "at most". */
-const times = (epsilon) => Math.exp(epsilon).toLocaleString('en', {
-  maximumSignificantDigits: 3, roundingMode: 'ceil', notation: epsilon > 13 ? 'scientific' : 'standard',
+/** Rounded up: it stands after "at most" or "up to". */
+export const atMost = (x, more = {}) => Number(x.toPrecision(12)).toLocaleString('en', {
+  maximumSignificantDigits: 3, roundingMode: 'ceil', ...more,
 });
-const bound = (epsilon) => `at most e^${Number(epsilon.toFixed(2))} = ${times(epsilon)} times`;
+const times = (epsilon) =>
+  atMost(Math.exp(epsilon), { notation: epsilon > 13 ? 'scientific' : 'standard' });
+const bound = (epsilon) => `at most e^${atMost(epsilon)} = ${times(epsilon)} times`;
 
 /** Exact counts out of W^2: how a report comes from its own answer, and from each other one. */
 export function chances({ mechanism, thresholds, domain }, report) {
@@ -23,8 +25,10 @@ export function chances({ mechanism, thresholds, domain }, report) {
 
 const percent = (part, whole) => `${(Number((part * 100_000n) / whole) / 1000).toFixed(1)}\u00a0%`;
 
+const indexOf = (hex) => bytesOf(hex).reduce((sum, byte, i) => sum + byte * 256 ** i, 0);
+
 function exact(spec, hex) {
-  const report = bytesOf(hex).reduce((sum, byte, i) => sum + byte * 256 ** i, 0);
+  const report = indexOf(hex);
   const { labels } = spec.domain;
   const { own, other } = chances(spec, report);
   const all = own + other * BigInt(labels.length - 1);
@@ -43,13 +47,18 @@ function exact(spec, hex) {
 const named = (labels, bytes) =>
   labels.filter((_, v) => bytes[v >> 3] & (1 << (v & 7))).map(quote).join(', ') || 'none of the answers';
 
+function saying({ mechanism, domain: { labels } }, hex) {
+  if (labels && mechanism === 'lgrr') return quote(labels[indexOf(hex)]);
+  return labels && SETS.includes(mechanism)
+    ? named(labels, bytesOf(hex)) : 'a number that only statistics over many people can use';
+}
+
 /** What a report says, and why that proves nothing. */
 export function odds({ mechanism: spec }, hex) {
   const { mechanism, domain, epsilon_1: once = spec.epsilon } = spec;
   if (['brr', 'grr'].includes(mechanism) && domain.labels) return exact(spec, hex);
-  const says = SETS.includes(mechanism) && domain.labels
-    ? named(domain.labels, bytesOf(hex)) : 'a number that only statistics over many people can use';
-  return { says, why: [`This very report is ${bound(once)} as likely with your answer as with any other.`] };
+  const why = [`This very report is ${bound(once)} as likely with your answer as with any other.`];
+  return { says: saying(spec, hex), why };
 }
 
 /** The promise about all that one person sends. */
