@@ -21,6 +21,11 @@ class Site:
     manifest: bytes = b""
     #: What submissions are answered with, the last one for ever.
     statuses: list[int] = field(default_factory=lambda: [201])
+    #: What comes with these statuses, and where they lead.
+    problem: bytes = b""
+    location: str = ""
+    #: Paths that get no answer.
+    gone: set[str] = field(default_factory=set)
     #: None: this collector does not say.
     admission: dict[str, Any] | None = None
     key: str = ""
@@ -71,11 +76,15 @@ class Handler(BaseHTTPRequestHandler):
         body = self.rfile.read(int(self.headers.get("content-length") or 0))
         headers = {name.lower(): value for name, value in self.headers.items()}
         site.asked.append((self.command, path, headers, body))
+        if path in site.gone:
+            self.close_connection = True
+            return
         status, more, found = 204, {}, b""
         if self.command == "GET":
             status, more, found = site.answer(path, headers)
         elif self.command == "POST":
             status = site.statuses.pop(0) if len(site.statuses) > 1 else site.statuses[0]
+            more, found = {"Location": site.location} if site.location else {}, site.problem
         if site.allowed:
             more = {**more, "Access-Control-Allow-Origin": site.allowed,
                     "Access-Control-Allow-Headers": "content-type, authorization"}  # fmt: skip

@@ -304,6 +304,67 @@ def test_questions_may_be_named_like_parts_of_the_page(browser):
         leave(browser)
 
 
+def test_a_collector_cannot_make_the_page_say_that_nothing_was_sent(browser):
+    for word in ("memo", "coins", "prepared", "constructor", "toString", "__proto__"):
+        problem = json.dumps({"type": f"urn:deniable:{word}", "detail": "No"}).encode()
+        with serving(Site(small(), statuses=[422], problem=problem)) as site:
+            answer_small(browser, site)
+            press(browser, "#send")
+            words = "That did not work: No. Sending the same again is safe: it is counted once."
+            assert browser.text("#trouble") == words
+            leave(browser)
+
+
+def test_a_redirect_is_no_receipt(browser):
+    with serving(Site(small(), statuses=[302], location="/answer")) as site:
+        answer_small(browser, site)
+        press(browser, "#send")
+        assert "That did not work" in browser.text("#trouble")
+        site.statuses, site.location = [201], ""
+        press(browser, "#send")
+        assert "Your reports were counted" in browser.text("#thanks")
+        assert len(set(site.bodies())) == 1
+        leave(browser)
+
+
+def test_people_are_told_in_words_why_a_page_does_not_open(browser):
+    with serving(Site(small())) as site:
+        for path in ("/v1/admission", "/v1/manifest"):
+            site.gone = {path}
+            open_questionnaire(browser, site.url)
+            words = "The collector does not answer. Please try again later."
+            assert browser.text("#trouble") == words
+        site.gone = set()
+        open_questionnaire(browser, site.url, "#key=%D0%BA%D0%BB%D1%8E%D1%87")
+        assert "needs a key" in browser.text("#trouble")
+        browser.driver.execute_script("sessionStorage.clear()")
+        leave(browser)
+
+
+#: What browsers do that refuse all storage, and what those have that lack it.
+NO_STORAGE = (
+    """for (const place of ['sessionStorage', 'indexedDB']) {
+         Object.defineProperty(window, place, { get() { throw new DOMException('denied'); } });
+       }""",
+    "Object.defineProperty(window, 'indexedDB', { value: null });",
+)
+
+
+@pytest.mark.parametrize("without", NO_STORAGE)
+def test_nothing_is_sent_where_nothing_can_be_kept(browser, without):
+    added = browser.driver.execute_cdp_cmd(
+        "Page.addScriptToEvaluateOnNewDocument", {"source": without}
+    )
+    try:
+        with serving(Site(small())) as site:
+            open_questionnaire(browser, site.url)
+            assert "cannot keep what it has to remember" in browser.text("#trouble")
+            assert not browser.one("#ask").is_displayed()
+            leave(browser)
+    finally:
+        browser.driver.execute_cdp_cmd("Page.removeScriptToEvaluateOnNewDocument", added)
+
+
 def test_no_number_on_the_page_is_smaller_than_what_it_bounds(browser):
     with serving(Site(small(0.004))) as site:
         answer_small(browser, site)
@@ -314,6 +375,19 @@ def test_no_number_on_the_page_is_smaller_than_what_it_bounds(browser):
             open_questionnaire(browser, site.url)
             assert "up to epsilon 0.004 about you" in browser.text("#budgets")
             assert f"up to epsilon {words} more" in browser.text("#budgets")
+        leave(browser)
+
+
+def test_two_clicks_agree_once(browser):
+    with serving(Site(small())) as site:
+        answer_small(browser, site)
+        press(browser, "#send")
+        site.manifest = small(2.0)
+        open_questionnaire(browser, site.url)
+        asked = len(site.got("/v1/manifest"))
+        browser.driver.execute_script("agree.click(); agree.click();")
+        browser.wait(lambda: browser.one("#ask").is_displayed())
+        assert len(site.got("/v1/manifest")) == asked + 1
         leave(browser)
 
 

@@ -14,13 +14,15 @@ const WORDS = {
   changed: 'This browser has answered other questions here meanwhile. Please load this page again.',
   answered: 'This browser has answered meanwhile, perhaps in another tab. Please load this page again.',
   prepared: 'This browser has answered another round meanwhile. Please go back and look at your report again.',
-  'no-answer': 'The collector does not answer. Sending again is safe: it is counted once.',
-  busy: 'The collector is busy. Sending again is safe: it is counted once.',
-  unavailable: 'The collector cannot keep anything now. Sending again is safe: it is counted once.',
-  memo: 'This browser cannot keep what it has to remember, so nothing is sent. A private window may be the reason.',
+  'no-answer': 'The collector does not answer. Please try again later.',
+  busy: 'The collector is busy. Please try again later.',
+  unavailable: 'The collector cannot keep anything now. Please try again later.',
+  memo: 'This browser cannot keep what it has to remember, so nothing is sent. A private window or blocked cookies may be the reason.',
   coins: 'This device does not give random numbers, so nothing is sent.',
 };
-const explain = ({ type, message }) => WORDS[type] ?? `That did not work: ${message}`;
+const explain = ({ type, message }) =>
+  (Object.hasOwn(WORDS, type) ? WORDS[type] : `That did not work: ${message.replace(/[.]?$/, '.')}`);
+const SAFE = ' Sending the same again is safe: it is counted once.';
 
 function step(name) {
   for (const section of document.querySelectorAll('main > section')) section.hidden = section.id !== name;
@@ -29,8 +31,8 @@ function step(name) {
   byId(name).querySelector('h2').focus();
 }
 
-function fail(error) {
-  show(byId('trouble'), explain(error));
+function fail(error, more = '') {
+  show(byId('trouble'), explain(error) + more);
   byId('trouble').focus();
 }
 
@@ -86,7 +88,7 @@ async function send(sheet, manifest, button, status) {
     button.disabled = leave.disabled = false;
     leave.hidden = byId('again').hidden = Boolean(sheet.body);
     if (sheet.body) button.textContent = 'Send the same again';
-    fail(error);
+    fail(error, sheet.body ? SAFE : '');
   }
 }
 
@@ -110,7 +112,7 @@ function questionnaire({ manifest }, sheet, round) {
 
   byId('form').addEventListener('submit', (event) => {
     event.preventDefault();
-    preview().catch(fail);
+    preview().catch((error) => fail(error));
   });
   byId('send').addEventListener('click', () => send(sheet, manifest, byId('send'), byId('sending')));
   byId('back').addEventListener('click', () => step('ask'));
@@ -132,7 +134,12 @@ function changed({ digest, spent }, { manifest: { epsilon } }, options, round) {
   byId('budgets').textContent = 'This browser has answered other questions of this collector before. '
     + `What it sent then may reveal up to epsilon ${atMost(spent)} about you. The new questions may reveal `
     + `up to epsilon ${atMost(epsilon)} more. Please answer them only if you expected new questions.`;
-  byId('agree').onclick = () => enter({ ...options, another: digest }, round).catch(fail);
+  const agree = byId('agree');
+  agree.disabled = false;
+  agree.onclick = () => {
+    agree.disabled = true; // once, also for who clicks twice
+    enter({ ...options, another: digest }, round).catch((error) => fail(error));
+  };
   step('changed');
 }
 
@@ -154,22 +161,24 @@ async function enter(options, round) {
 
 /** Refuses at the door, not after the last question. A collector that does not say admits everybody. */
 async function admission(key) {
+  if (/[^ -~]/.test(key)) throw { type: 'no-key' }; // no header carries it
   const headers = key ? { Authorization: `Bearer ${key}` } : {};
   const alone = { cache: 'no-store', credentials: 'omit', referrerPolicy: 'no-referrer' };
-  const response = await fetch('/v1/admission', { headers, ...alone });
+  const response = await fetch('/v1/admission', { headers, ...alone }).catch(() => null);
+  if (!response) throw { type: 'no-answer' };
   if (response.status === 404) return;
   if (response.status === 401) throw { type: 'no-key' };
-  if (!response.ok) throw Error('the collector takes no answers now. Please come back later.');
+  if (!response.ok) throw Error('the collector takes no answers now. Please come back later');
   const { needs, open } = await response.json();
   if (!open) throw { type: 'closed' };
   if (needs === 'key' && !key) throw { type: 'no-key' };
 }
 
 async function start() {
-  if (!isSecureContext) throw Error('your browser randomises only on pages that came over HTTPS.');
+  if (!isSecureContext) throw Error('your browser randomises only on pages that came over HTTPS');
   const key = secret('key');
   await admission(key);
   await enter({ key }, Number(new URLSearchParams(location.search).get('round') ?? 1));
 }
 
-start().catch(fail);
+start().catch((error) => fail(error));

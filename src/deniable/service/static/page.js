@@ -20,15 +20,21 @@ export function show(node, text) {
   node.hidden = !text;
 }
 
+/** What this tab keeps; nothing where the browser refuses all storage. */
+function kept(place, given) {
+  try {
+    if (given) sessionStorage.setItem(place, given);
+    return sessionStorage.getItem(place);
+  } catch {
+    return '';
+  }
+}
+
 /** A secret from the fragment of the address, which no server sees; the address forgets it at once. */
 export function secret(name) {
-  const place = `deniable:${name}`;
   const given = new URLSearchParams(location.hash.slice(1)).get(name);
-  if (given) {
-    history.replaceState(null, '', location.pathname + location.search);
-    sessionStorage.setItem(place, given);
-  }
-  return given || sessionStorage.getItem(place) || '';
+  if (given) history.replaceState(null, '', location.pathname + location.search);
+  return kept(`deniable:${name}`, given) || given || '';
 }
 
 // Another link to the same page, pasted into the same tab.
