@@ -546,10 +546,16 @@ def test_a_page_from_elsewhere_pins_what_it_was_told(browser):
             r"DIGEST = '.*'", f"DIGEST = '{site.digest}'", page
         ).encode()
         for manifest, words in (
-            (small(1.5), "the digest is"), (small(), "Thank you"), (small(), "Thank you")
+            (small(1.5), "the digest is"),
+            (small(), "Your device scrambled your answer"),
+            (small(), "Your first answer is the one that counts"),
         ):  # fmt: skip
             site.manifest = manifest
             browser.driver.get(f"{own.url}/pinned.html")
+            browser.one("button").click()  # nothing is chosen for anybody
+            assert browser.text("#said") == ""
+            browser.one("label").click()
+            browser.keys("daily")
             browser.one("button").click()
             browser.wait(lambda words=words: words in browser.text("#said"))
         assert len(site.bodies()) == 2
