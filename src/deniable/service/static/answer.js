@@ -80,6 +80,8 @@ async function send(sheet, manifest, button, status) {
     const { counted } = await sheet.send();
     byId('thanks').textContent = thanks(counted, manifest);
     byId('keeps').textContent = keeps(manifest);
+    // Shown, not linked: a browser that visits the address twice tells its ETag.
+    byId('manifest').textContent = JSON.stringify(manifest, null, 1);
     for (const id of ['ask', 'check', 'kept']) byId(id).remove();
     step('done');
   } catch (error) {
