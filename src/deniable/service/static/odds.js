@@ -5,10 +5,13 @@ const SETS = ['sue', 'oue', 'ue', 'the', 'ss', 'basicrappor', 'lsue', 'loue', 'l
 const quote = (label) => `“${label}”`;
 const bytesOf = (hex) => (hex.match(/../g) ?? []).map((pair) => parseInt(pair, 16));
 
-/** Rounded up: it stands after "at most" or "up to". */
-export const atMost = (x, more = {}) => Number(x.toPrecision(12)).toLocaleString('en', {
-  maximumSignificantDigits: 3, roundingMode: 'ceil', ...more,
-});
+/** Rounded up to three digits: it stands after "at most" or "up to". */
+export function atMost(x, more = {}) {
+  const unit = 10 ** (Math.floor(Math.log10(x)) - 2);
+  const up = Math.ceil(x / unit - 1e-9) * unit; // 0.1 + 0.2 is 0.3
+  return up.toLocaleString('en', { maximumSignificantDigits: 3, ...more });
+}
+
 const times = (epsilon) =>
   atMost(Math.exp(epsilon), { notation: epsilon > 13 ? 'scientific' : 'standard' });
 const bound = (epsilon) => `at most e^${atMost(epsilon)} = ${times(epsilon)} times`;
