@@ -4,6 +4,7 @@ import json
 import re
 import threading
 import time
+from contextlib import contextmanager
 from fractions import Fraction
 from pathlib import Path
 
@@ -341,6 +342,36 @@ def test_people_are_told_in_words_why_a_page_does_not_open(browser):
         leave(browser)
 
 
+class Hanging(Site):
+    """It never says whom it admits."""
+
+    def answer(self, path, headers):
+        if path == "/v1/admission":
+            time.sleep(3)
+        return super().answer(path, headers)
+
+
+def test_a_collector_that_hangs_is_one_that_does_not_answer(browser):
+    impatient = (
+        "AbortSignal.timeout = ((real) => () => real(200))(AbortSignal.timeout.bind(AbortSignal));"
+    )
+    with scripted(browser, impatient), serving(Hanging(small())) as site:
+        open_questionnaire(browser, site.url)
+        assert "does not answer" in browser.text("#trouble")
+        leave(browser)
+
+
+@contextmanager
+def scripted(browser, source):
+    """This runs before the scripts of every page."""
+    name = "Page.addScriptToEvaluateOnNewDocument"
+    added = browser.driver.execute_cdp_cmd(name, {"source": source})
+    try:
+        yield
+    finally:
+        browser.driver.execute_cdp_cmd(name.replace("add", "remove"), added)
+
+
 #: What browsers do that refuse all storage, and what those have that lack it.
 NO_STORAGE = (
     """for (const place of ['sessionStorage', 'indexedDB']) {
@@ -352,17 +383,11 @@ NO_STORAGE = (
 
 @pytest.mark.parametrize("without", NO_STORAGE)
 def test_nothing_is_sent_where_nothing_can_be_kept(browser, without):
-    added = browser.driver.execute_cdp_cmd(
-        "Page.addScriptToEvaluateOnNewDocument", {"source": without}
-    )
-    try:
-        with serving(Site(small())) as site:
-            open_questionnaire(browser, site.url)
-            assert "cannot keep what it has to remember" in browser.text("#trouble")
-            assert not browser.one("#ask").is_displayed()
-            leave(browser)
-    finally:
-        browser.driver.execute_cdp_cmd("Page.removeScriptToEvaluateOnNewDocument", added)
+    with scripted(browser, without), serving(Site(small())) as site:
+        open_questionnaire(browser, site.url)
+        assert "cannot keep what it has to remember" in browser.text("#trouble")
+        assert not browser.one("#ask").is_displayed()
+        leave(browser)
 
 
 def test_no_number_on_the_page_is_smaller_than_what_it_bounds(browser):

@@ -673,7 +673,7 @@ const LATER = [408, 429, 500, 502, 503, 504];
 
 /** An answer that has not ended after 30 seconds is none. */
 const ask = (fetch, url, more) =>
-  fetch(url, { ...PRIVATE, ...more, signal: AbortSignal.timeout(30_000) }).catch(() => null);
+  fetch(url, { ...PRIVATE, ...more, signal: AbortSignal.timeout?.(30_000) }).catch(() => null);
 
 /** A server cannot say what only this client says: that nothing was sent, for example. */
 const OTHERS = /^(?!bad-|broken|too-much|changed|answered|prepared|memo|coins|no-answer)[a-z-]{1,40}$/;

@@ -166,7 +166,8 @@ async function admission(key) {
   if (/[^ -~]/.test(key)) throw { type: 'no-key' }; // no header carries it
   const headers = key ? { Authorization: `Bearer ${key}` } : {};
   const alone = { cache: 'no-store', credentials: 'omit', referrerPolicy: 'no-referrer' };
-  const response = await fetch('/v1/admission', { headers, ...alone }).catch(() => null);
+  const signal = AbortSignal.timeout?.(30_000);
+  const response = await fetch('/v1/admission', { headers, signal, ...alone }).catch(() => null);
   if (!response) throw { type: 'no-answer' };
   if (response.status === 404) return;
   if (response.status === 401) throw { type: 'no-key' };
