@@ -59,7 +59,11 @@ function alive({ buffer }) {
 /** The first 512 bytes are only looked at: few words would not show which bits are dead. */
 export function secureBytes(count) {
   const bytes = new Uint8Array(512 + count);
-  for (let at = 0; at < bytes.length; at += 65536) crypto.getRandomValues(bytes.subarray(at, at + 65536));
+  try {
+    for (let at = 0; at < bytes.length; at += 65536) crypto.getRandomValues(bytes.subarray(at, at + 65536));
+  } catch (error) {
+    refuse('coins', `this device gives no random numbers: ${error}`);
+  }
   alive(bytes);
   return bytes.slice(512);
 }

@@ -178,6 +178,7 @@ const dead = {
   'one word': (bytes) => bytes.map((_, i) => [9, 8, 7, 6, 5, 4, 3, 2][i % 8]).forEach((x, i) => { bytes[i] = x; }),
   'the same at every call': (bytes) => bytes.forEach((_, i) => { bytes[i] = (i * i * 31 + i) % 251; }),
   'half of them': (bytes) => bytes.fill(0, bytes.length / 2),
+  'an error': () => { throw new Error('no entropy'); },
   'a counter': (bytes) => new BigUint64Array(bytes.buffer).forEach((_, i, words) => { words[i] = count++; }),
   'half of every word': (bytes) => bytes.forEach((_, i) => { if (i % 8 > 3) bytes[i] = 0; }),
   'only small bytes': (bytes) => bytes.forEach((x, i) => { bytes[i] = x & 15; }),
