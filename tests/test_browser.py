@@ -14,9 +14,11 @@ import pytest
 
 import deniable as dn
 from browsers import browsing, programs
+from collectors import Collector
 from deniable.collection.client import Client
 from deniable.collection.manifest import Collection
 from deniable.collection.questions import Question
+from deniable.service.store import open_store
 from hostile import Site, serving
 from page_collectors import PARTNER_KEY, collecting
 
@@ -562,17 +564,41 @@ def test_tabs_that_begin_at_once_begin_one_memo(browser, collector):
     leave(browser)
 
 
-def test_a_page_from_elsewhere_pins_what_it_was_told(browser):
-    """The example: the collector serves the manifest and takes reports, and nothing else."""
+@contextmanager
+def pinned_page(collector, digest):
+    """The example on a host of its own."""
     names = ("deniable.js", "promise.js", "book.js")
     files = {f"/{name}": (ROOT / "clients" / "js" / name).read_bytes() for name in names}
     page = (ROOT / "examples" / "pinned.html").read_text()
-    with serving(Site(small())) as site, serving(Site(files=files)) as own:
+    page = page.replace("https://survey.example", collector)
+    page = re.sub(r"DIGEST = '.*'", f"DIGEST = '{digest}'", page)
+    with serving(Site(files={**files, "/pinned.html": page.encode()})) as own:
+        yield own
+
+
+def test_a_collector_takes_what_a_page_from_elsewhere_sends(browser, tmp_path):
+    """A real one: it must allow the origin of the page, which is known when the page is there."""
+    asked = Collection.from_manifest(small())
+    store = open_store(str(tmp_path / "reports.db"), asked)
+    with pinned_page("http://127.0.0.1:1", asked.digest) as own:
+        with Collector(store.place, origins=[own.url]) as collector:
+            url = f"http://127.0.0.1:{collector.port}"
+            page = own.files["/pinned.html"].replace(b"http://127.0.0.1:1'", f"{url}'".encode())
+            own.files["/pinned.html"] = page
+            browser.driver.get(f"{own.url}/pinned.html")
+            browser.one("label").click()
+            browser.keys("daily")
+            browser.one("button").click()
+            browser.wait(lambda: "the collector counted it" in browser.text("#said"))
+        leave(browser)
+    assert {n for _, n in store.counts().values()} == {1}
+    store.close()
+
+
+def test_a_page_from_elsewhere_pins_what_it_was_told(browser):
+    """The example: the collector serves the manifest and takes reports, and nothing else."""
+    with serving(Site(small())) as site, pinned_page(site.url, site.digest) as own:
         site.allowed = own.url
-        page = page.replace("https://survey.example", site.url)
-        own.files["/pinned.html"] = re.sub(
-            r"DIGEST = '.*'", f"DIGEST = '{site.digest}'", page
-        ).encode()
         for manifest, words in (
             (small(1.5), "the digest is"),
             (small(), "Your device scrambled your answer"),
