@@ -67,6 +67,16 @@ def test_a_huge_domain_is_refused_before_memory_is_taken():
         dn.Tally.from_bytes(forge(mechanism=spec))
 
 
+def test_many_reports_are_counted_to_the_last_one():
+    """Beyond what 32 bits hold."""
+    counts = np.array([2**50 + 1, 2**31, 2**32, 1])
+    large = dn.Tally.of_counts(M, counts, int(counts.sum()))
+    whole = large.merge(large).merge(TALLY)
+    assert whole.counts.tolist() == (2 * counts + TALLY.counts).tolist()
+    assert whole.n == 2 * large.n + TALLY.n
+    assert dn.Tally.from_bytes(whole.to_bytes()) == whole
+
+
 @pytest.mark.parametrize("wrong", [None, "x", 3, [1, 2], 10**12])
 def test_only_bytes_are_bytes(wrong):
     with pytest.raises(InvalidArgument, match="'data' must be bytes"):
