@@ -148,6 +148,11 @@ def test_bad_arguments_are_refused(estimate):
         dn.GRR(4, 1.0).tally().estimate()
     with pytest.raises(InvalidArgument, match="'truth' must be 3 frequencies"):
         estimate.plot(truth=[1.0])
+    for wrong in ([200, 700, 100], [-0.1, 0.6, 0.5], [0.5, float("nan"), 0.5], [None] * 3):
+        for show in (estimate.plot, estimate.table):
+            with pytest.raises(InvalidArgument, match="'truth' must be frequencies from 0 to 1"):
+                show(truth=wrong)
+    estimate.table(truth=[1 + 1e-12, -1e-12, 0])
 
 
 def test_intervals_widen_with_confidence_and_shrink_with_n():

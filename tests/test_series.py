@@ -380,6 +380,7 @@ def test_flagged_changes_are_marked():
         (lambda r: r.add("empty", r.mechanism.tally()).changes(), "rounds"),
         (lambda r: r.estimate("magic"), "method"),
         (lambda r: r.estimate().plot(truth=[1.0, 0.0]), "truth"),
+        (lambda r: r.estimate().plot(truth=[10, 20, 30]), "truth"),
         (lambda r: r.estimate().plot(values=["plane"]), "values"),
         (lambda r: r.estimate().table(values=[]), "values"),
         (lambda r: r.pooled(respondents="others"), "respondents"),

@@ -19,6 +19,8 @@ if TYPE_CHECKING:
     from rich.table import Table
 
 Floats = NDArray[np.float64]
+#: How far outside 0..1 a frequency may be that was computed.
+ROUNDING = 1e-9
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -122,8 +124,15 @@ class Estimate(Exports):
         values = as_floats("truth", truth, self.labels)
         if values.shape != self.frequencies.shape:
             raise InvalidArgument("truth", truth, f"{len(self.labels)} frequencies")
-        return values
+        return check_truth(truth, values)
 
     def __str__(self) -> str:
         reports = "1 report" if self.n == 1 else f"{self.n} reports"
         return f"{self.method} frequencies of {reports}, {self.source}"
+
+
+def check_truth(truth: Labelled, values: Floats) -> Floats:
+    """The ``values`` of a truth, if they are frequencies; counts would be drawn off the chart."""
+    if not np.all((values >= -ROUNDING) & (values <= 1 + ROUNDING)):
+        raise InvalidArgument("truth", truth, "frequencies from 0 to 1, none missing, no counts")
+    return values

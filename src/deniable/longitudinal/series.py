@@ -12,6 +12,7 @@ import numpy as np
 from deniable.domain import Label, in_order
 from deniable.errors import InvalidArgument
 from deniable.estimation import Estimate, combine
+from deniable.estimation.estimate import check_truth
 from deniable.estimation.exports import SHOWN, Exports, column
 from deniable.longitudinal.rounds import Round, counted, require_reports
 from deniable.mechanisms.base import Floats, Labelled, as_floats
@@ -153,7 +154,7 @@ class Series(Exports):
         shape = self.frequencies.shape
         if given.shape not in (shape, shape[1:]):
             raise InvalidArgument("truth", truth, f"frequencies of shape {shape} or {shape[1:]}")
-        return np.broadcast_to(given, shape)
+        return np.broadcast_to(check_truth(truth, given), shape)
 
     def __str__(self) -> str:
         first = self.estimates[0]
