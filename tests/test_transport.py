@@ -22,7 +22,7 @@ class Server:
     """Answers each request with what ``reply`` makes of its body; notes who sent it."""
 
     def __init__(self, reply):
-        self.reply, self.seen, self.ended = reply, [], threading.Event()
+        self.reply, self.seen, self.lines, self.ended = reply, [], [], threading.Event()
         self.socket = socket.create_server(("127.0.0.1", 0))
         self.url = f"http://127.0.0.1:{self.socket.getsockname()[1]}"
         threading.Thread(target=self.listen, daemon=True).start()
@@ -40,6 +40,7 @@ class Server:
             while line := lines.readline():
                 length = 0
                 while (line := lines.readline().lower()) not in (b"\r\n", b""):
+                    self.lines.append(line)
                     if line.startswith(b"content-length:"):
                         length = int(line.split(b":")[1])
                 body = lines.read(length)
@@ -181,6 +182,23 @@ def test_connections_that_died_are_not_all_tried(serving):
     client._idle = kept
     with closing(client):
         assert client.post("/", b"x", {}).status == 201
+
+
+def test_redirects_are_not_followed_and_cookies_are_not_kept(serving):
+    other = serving(lambda body: [OK])
+    moved = f"Location: {other.url}/v1/submissions\r\nSet-Cookie: who=ada\r\n".encode()
+    server = serving(
+        lambda body: [b"HTTP/1.1 %d X\r\n%sContent-Length: 0\r\n\r\n" % (int(body), moved)]
+    )
+    with closing(Transport(server.url, attempts=2)) as client:
+        for status in (301, 302, 303, 307, 308):
+            with pytest.raises(Refused, match=str(status)):
+                client.post("/v1/submissions", b"%d" % status, {})
+        with pytest.raises(StoreUnavailable):
+            client.post("/v1/submissions", b"503", {})
+    assert other.seen == []
+    assert len(server.seen) == 7
+    assert not any(b"cookie" in line for line in server.lines)
 
 
 # ---- servers that do not come to an end
