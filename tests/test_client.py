@@ -566,6 +566,19 @@ def test_a_collection_that_spends_too_much_is_refused(server, tmp_path):
             dn.Client(server.url, max_epsilon=bad)
 
 
+def test_a_collection_that_is_refused_leaves_no_connection_open(server, monkeypatch):
+    closed = []
+    monkeypatch.setattr(transport.Transport, "close", lambda one: closed.append(one))
+    server.manifest = collection("grr", epsilon=4.0, rounds=1).manifest
+    for options in ({"max_epsilon": 3}, {"digest": "0" * 64}):
+        with pytest.raises((TooMuch, MismatchError)):
+            dn.Client(server.url, **options)
+    server.manifest = b"{}"
+    with pytest.raises(CorruptData):
+        dn.Client(server.url)
+    assert len(closed) == 3
+
+
 def test_memos_that_are_lost_answer_nothing(enrolled, server, tmp_path):
     for file in (tmp_path / "memo").glob("*-way"):
         file.unlink()

@@ -13,7 +13,7 @@ from page_collectors import PARTNER_KEY, collecting
 AWKWARD = ["__proto__", "constructor", "toString", "hasOwnProperty"]
 SURVEY = f"""
 title = "Six questions"
-epsilon = 12.0
+epsilon = 8.0
 questions = [
   {{name = "odd", ask = "Which?", kind = "choice", answers = {AWKWARD}}},
   {", ".join(f'{{name = "q{i}", ask = "And {i}?", kind = "yes/no"}}' for i in range(5))},

@@ -80,16 +80,20 @@ class Client:
         if address is not None:
             options: dict[str, Any] = {"timeout": timeout, "attempts": attempts}
             self._transport = Transport(address, insecure=insecure, **options)
-        self.collection = (
-            Collection.from_manifest(self._sending.get("/v1/manifest"))
-            if remote
-            else read_survey(Path(source))
-        )
         self._memo = None if memo is None else Path(memo)
         self._another = another
         #: The answers of previews, by round and by the bytes that would be sent.
         self._previews: dict[int, dict[bytes, list[int]]] = {}
-        self._check(digest, max_epsilon)
+        try:
+            self.collection = (
+                Collection.from_manifest(self._sending.get("/v1/manifest"))
+                if remote
+                else read_survey(Path(source))
+            )
+            self._check(digest, max_epsilon)
+        except BaseException:
+            self.close()
+            raise
 
     def _check(self, digest: str | None, max_epsilon: float) -> None:
         """Refuse a collection that is not the one that was meant, or spends too much."""
