@@ -64,7 +64,7 @@ def test_check_explains_and_publishes(survey, tmp_path):
     text = run("check", survey, "--manifest", manifest).stdout
     assert "20000" in text  # as many as the survey expects
     assert "does not exist yet" in run("check", survey, "--manifest", survey, code=2).stderr
-    assert "One person spends epsilon = 4 at most" in text
+    assert "One person spends at most epsilon 4" in text
     assert "98.2 %" in text
     rows = json.loads(run("check", manifest, "-f", "json").stdout)
     assert [row["question"] for row in rows] == list(ANSWERS)

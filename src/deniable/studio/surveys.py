@@ -27,19 +27,19 @@ def sentences(collection: Collection) -> list[str]:
     odds = math.exp(collection.spent)
     found = [
         _division(collection),
-        f"One person spends epsilon = {_short(collection.spent)} at most, in all. Whoever sees "
-        "everything that a device sends and held two sets of answers for equally likely, holds "
-        f"none of them for more likely than {100 * odds / (1 + odds):.1f} % afterwards"
+        f"One person spends at most epsilon {_short(collection.spent)}. Someone who sees all "
+        'that a device sends, and thought "50:50" about two sets of answers beforehand, can be at '
+        f"most {100 * odds / (1 + odds):.1f} % sure afterwards"
         + (f", if both {ALIKE}." if collection.shows_changes else "."),
         f"What leaves the device: {'at most ' if sampled else ''}{size} "
-        f"{'byte' if size == 1 else 'bytes'} of randomised answers, a random number that is new "
-        "every time, the number of the round, and the name of this collection "
+        f"{'byte' if size == 1 else 'bytes'} of randomised answers, a new random number for each "
+        "submission, the number of the round, and the digest of this collection "
         f"({collection.digest[:12]}...). No clock, no address, nothing about the device.",
     ]
     if collection.epsilon > MOST_EPSILON:
         found.append(
             f"Clients refuse epsilon {_short(collection.epsilon)} unless they are told to allow "
-            f"more than {_short(MOST_EPSILON)} (`max_epsilon`). The questionnaire page always does."
+            f"more than {_short(MOST_EPSILON)} (`max_epsilon`). The questionnaire page refuses it."
         )
     return found + ([_rounds(collection)] if collection.rounds > 1 else [])
 
