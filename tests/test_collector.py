@@ -27,7 +27,7 @@ from deniable.errors import InvalidArgument
 from deniable.service import analysis
 from deniable.service.access import new_token
 from deniable.service.app import Service, Settings, create_app
-from deniable.service.limits import Limits
+from deniable.service.limits import PART, Limits
 from deniable.service.origins import check_origin
 from deniable.service.problems import Problem
 from deniable.service.run import bind, check_host
@@ -519,6 +519,22 @@ def test_bodies_that_do_not_end_keep_nobody_out(limited):
         connection.settimeout(10)
         assert connection.recv(1 << 16).startswith(b"HTTP/1.1 429")
         connection.close()
+
+
+def test_the_body_that_comes_longest_gives_way_whole(tmp_path):
+    """Its own last bytes find no room: it is told to come again, not that it was malformed."""
+    path, _ = made(tmp_path)
+    body, at_once = sent(21), 2_000
+    half = len(body) // 2
+    filling = at_once - 2 * PART - half - 10
+    with Collector(path, limits={"singles_at_once": at_once}) as collector:
+        at = ("127.0.0.1", collector.port)
+        with socket.create_connection(at, 10) as first, socket.create_connection(at, 10) as other:
+            begin(first, request_bytes(body)[:-half])
+            begin(other, request_bytes(b" " * at_once)[: filling - at_once])
+            first.sendall(body[-half:])
+            assert first.recv(1 << 16).startswith(b"HTTP/1.1 429")
+        assert collector.post(body) == 201
 
 
 def test_few_are_worked_on_at_once(tmp_path):

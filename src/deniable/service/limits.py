@@ -161,6 +161,8 @@ class Room:
     def take(self, size: int) -> None:
         while self._yielding and size > self._free and self._due:
             task, (_, visit) = next(iter(self._due.items()))
+            if task is asyncio.current_task():
+                break  # it is refused below; what it has would be taken for the whole body
             visit.leave()
             self._give_up(task)
         if size > self._free:
