@@ -102,6 +102,20 @@ def heads(connections: int, each: int, seconds: float) -> Attack:
     return attack
 
 
+def wide_paths(connections: int, each: int, seconds: float) -> Attack:
+    """Long paths in two parts, with a character that makes all others take four bytes."""
+
+    def attack(crowd: Crowd) -> None:
+        for _ in range(connections):
+            with suppress(OSError):
+                crowd.join().sendall(b"GET /" + b"a" * (each // 2))
+        time.sleep(seconds)
+        crowd.send(b"a" * (each // 2) + b"%F0%9F%98%80 HTTP/1.1\r\nHost: x\r\n\r\n")
+        time.sleep(seconds)
+
+    return attack
+
+
 def slow_bodies(connections: int, seconds: float, *, size: int = 1_000, first: int = 1) -> Attack:
     """Bodies that come a byte at a time; whoever is turned away comes again at once."""
     head, _, _ = request_bytes(b"").partition(b"Content-Length")

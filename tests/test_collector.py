@@ -532,6 +532,7 @@ def test_the_body_that_comes_longest_gives_way_whole(tmp_path):
         with socket.create_connection(at, 10) as first, socket.create_connection(at, 10) as other:
             begin(first, request_bytes(body)[:-half])
             begin(other, request_bytes(b" " * at_once)[: filling - at_once])
+            time.sleep(0.2)
             first.sendall(body[-half:])
             assert first.recv(1 << 16).startswith(b"HTTP/1.1 429")
         assert collector.post(body) == 201
@@ -840,10 +841,11 @@ def test_an_estimate_of_very_many_answers_keeps_nobody_waiting(flooded):
         (floods.pipelines(20, 250_000), 30),
         (floods.deaf(100, 0.5), 30),
         (floods.heads(100, 62_000, 0.5), 30),
+        (floods.wide_paths(100, 62_000, 0.5), 15),
         (floods.slow_bodies(150, 3), 30),
         (floods.slow_bodies(60, 2, size=1_000_000, first=900_000), 45),
     ],
-    ids=["trailers", "a trailer", "pipelined", "deaf", "heads", "slow", "slow and large"],
+    ids=["trailers", "a trailer", "pipelined", "deaf", "heads", "paths", "slow", "slow and large"],
 )
 def test_floods_take_neither_memory_nor_time(flooded, attack, growth):
     """At a tenth of the size of benchmarks/attacks_http.py; a busy machine may add to the delay."""
@@ -858,6 +860,32 @@ def test_a_head_without_end_is_not_read(running):
         connection.sendall(b"GET / HTTP/1.1\r\nHost: x\r\n")
         with pytest.raises(OSError, match=r"reset|pipe"):
             connection.sendall((b"A: " + b"b" * 1_000 + b"\r\n") * 50_000)
+
+
+@pytest.mark.parametrize(
+    ("target", "more", "status"),
+    [
+        (b"/v1/health?" + b"a" * 14_000, b"", b"200"),
+        (b"/v1/health", b"a: " + b"b" * 16_000 + b"\r\n", b"200"),
+        (b"/v1/health", b"a: " + b"b" * 16_384 + b"\r\n", b""),
+        (b"/v1/health?" + b"a" * 16_384, b"", b""),
+        (b"/" + b"a" * 1_000, b"", b"404"),
+        (b"/" + b"a" * 1_024, b"", b"400"),
+    ],
+)
+def test_heads_have_the_length_that_is_stated(running, target, more, status):
+    """However many parts they come in."""
+    head = b"GET " + target + b" HTTP/1.1\r\nHost: x\r\nConnection: close\r\n" + more + b"\r\n"
+    for first in (0, 900, 9_000, 16_000):
+        with socket.create_connection(("127.0.0.1", running.port), timeout=10) as connection:
+            with contextlib.suppress(OSError):
+                connection.sendall(head[:first])
+                time.sleep(0.05 if first else 0)
+                connection.sendall(head[first:])
+            answer = b""
+            with contextlib.suppress(ConnectionError):
+                answer = connection.recv(1 << 16)
+            assert answer[9:12] == status
 
 
 def test_clients_that_leave_before_the_answer_are_no_news(tmp_path):

@@ -8,22 +8,24 @@ thing at a time, and holds little memory whoever is at its other end.
 from __future__ import annotations
 
 from asyncio import AbstractEventLoop, BufferedProtocol, TimerHandle, Transport
+from contextlib import suppress
 from typing import Any, ClassVar
 
 from httptools import HttpParserError, HttpParserUpgrade
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 #: Bytes that may come without a byte of a body: of a head, and again of trailers.
-HEAD = 1 << 15
+HEAD = 1 << 14
+#: Bytes of a path: it is kept three times, and decoded each of them may take four.
+PATH = 1 << 10
 #: Lines of a head and its trailers.
 LINES = 100
-#: Bytes that are read at once, and kept of a body until it is asked for.
-READ = 1 << 15
 #: Bytes of an answer that wait for the client before the next slice waits, too.
 UNSENT = 1 << 14
 
-#: All connections read into the same bytes: each reading is dealt with before the next.
-_READING = memoryview(bytearray(READ))
+#: All connections read into the same bytes: each reading is dealt with before the next. So many
+#: are also kept of a body until it is asked for.
+_READING = memoryview(bytearray(HEAD + 1))
 
 
 class OneWrite:
@@ -111,7 +113,8 @@ class Limited(HttpToolsProtocol, BufferedProtocol):
         leaving.transport.abort()  # to close would wait until all answers were read
 
     def get_buffer(self, sizehint: int) -> memoryview:
-        return _READING
+        """Room for what may come, and a byte that shows that it is too much."""
+        return _READING[: max(1, HEAD + 1 - self._bare)]
 
     def buffer_updated(self, nbytes: int) -> None:
         """Read one request; whoever sends the next one before the answer is answered, and left."""
@@ -120,9 +123,10 @@ class Limited(HttpToolsProtocol, BufferedProtocol):
             return
         self._bare += nbytes
         try:
-            self.parser.feed_data(_READING[:nbytes])
-        except HttpParserUpgrade:
-            pass  # it is answered as if it had not asked for another protocol
+            with suppress(
+                HttpParserUpgrade
+            ):  # answered as if it had not asked for another protocol
+                self.parser.feed_data(_READING[:nbytes])
         except HttpParserError:
             self._broken()
         else:
@@ -157,6 +161,11 @@ class Limited(HttpToolsProtocol, BufferedProtocol):
         if len(self.headers) == LINES:
             raise ValueError("too many lines")
         super().on_header(name, value)
+
+    def on_headers_complete(self) -> None:
+        if len(self.url.partition(b"?")[0]) > PATH:
+            raise ValueError("too long a path")
+        super().on_headers_complete()
 
     def on_body(self, body: bytes) -> None:
         self._bare = 0
