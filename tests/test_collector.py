@@ -13,6 +13,7 @@ import stat
 import struct
 import threading
 import time
+import tracemalloc
 from pathlib import Path
 
 import numpy as np
@@ -23,6 +24,7 @@ import floods
 from collection_toys import batch, one_question, packed, submission, survey
 from collectors import ARROW, JSON, PARTNER_KEY, Collector, problem_of, request_bytes
 from command import run
+from deniable.collection.survey import survey_of
 from deniable.errors import InvalidArgument
 from deniable.service import analysis
 from deniable.service.access import new_token
@@ -180,6 +182,31 @@ def test_an_estimate_that_others_forget_at_once_is_answered(tmp_path, monkeypatc
     store = open_store(str(tmp_path / "s.db"), TOYS)
     store.add([packed(TOYS, submission(TOYS, np.random.default_rng(1)))])
     assert analysis.Analysis(store).estimate(analysis.Wish("ever")).n == 1
+    store.close()
+
+
+def test_estimates_of_long_texts_are_remembered_within_the_limit(tmp_path, monkeypatch):
+    """The texts that analysts ask for are kept with what was found."""
+    words = survey_of(
+        {
+            "title": "Words",
+            "epsilon": 2.0,
+            "questions": [{"name": "word", "ask": "?", "kind": "text", "candidates": ["tea"]}],
+        }
+    )
+    store = open_store(str(tmp_path / "s.db"), words)
+    made = batch(words, 5)
+    store.add_batch(bytes.fromhex(made.id), made.body, store.count_batch(made.body))
+    found = analysis.Analysis(store)
+    monkeypatch.setattr(analysis, "REMEMBERED", 1 << 19)
+    found.estimate(analysis.Wish("word"))
+    tracemalloc.start()
+    try:
+        for number in range(100):
+            found.estimate(analysis.Wish("word", candidates=("tea", f"{number}" + "x" * 14_000)))
+        assert tracemalloc.get_traced_memory()[0] < 2 << 19
+    finally:
+        tracemalloc.stop()
     store.close()
 
 

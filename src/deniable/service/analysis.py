@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections import OrderedDict
 from dataclasses import dataclass
 from threading import Lock
@@ -84,15 +85,20 @@ class Analysis:
         with self._lock:
             if place not in self._known:
                 self._known[place] = found
-                self._bytes += _size(found)
+                self._bytes += _size(place[0], found)
             while self._bytes > REMEMBERED:
-                self._bytes -= _size(self._known.popitem(last=False)[1])
+                (wish, _), gone = self._known.popitem(last=False)
+                self._bytes -= _size(wish, gone)
 
 
-def _size(found: Estimate) -> int:
-    """Bytes of its columns, about; labels are mostly those of the collection."""
+def _size(wish: Wish, found: Estimate) -> int:
+    """Bytes of its columns, about, and of the texts that were asked for, before and after `tidy`.
+
+    Other labels are those of the collection.
+    """
     columns = found.frequencies, found.standard_errors, found.intervals
-    return 4096 + 8 * len(found.labels) + sum(column.nbytes for column in columns)
+    texts = 2 * sum(map(sys.getsizeof, wish.candidates))
+    return 4096 + texts + 16 * len(found.labels) + sum(column.nbytes for column in columns)
 
 
 def _estimate(question: Question, tally: Tally, wish: Wish, population: str) -> Estimate:
