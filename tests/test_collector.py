@@ -376,6 +376,11 @@ def test_pages_of_a_known_origin_may_take_part(named):
     assert (refused[0], refused[1]["access-control-allow-origin"]) == (415, HOME)
 
 
+def test_what_browsers_ask_beforehand_passes_the_gate(named):
+    wanted = {"access_control_request_method": "POST", "host": "evil.org"}
+    assert crossing(named, "OPTIONS", "/v1/submissions", HOME, **wanted) == (421, {})
+
+
 def test_nothing_is_told_to_other_origins_or_elsewhere(named, running):
     wanted = {"access_control_request_method": "POST"}
     for origin in ("https://evil.org", f"{HOME}:444", HOME.upper(), f"{HOME}.evil.org", "null", ""):

@@ -228,7 +228,9 @@ def create_app(store: Store, settings: Settings | None = None) -> ASGIApp:
     )
     # A redirect would name http:// behind a proxy: reports would travel without encryption.
     app.router.redirect_slashes = False
-    inner = Submissions(Sliced(app), service.submit)
+    inner: ASGIApp = Submissions(Sliced(app), service.submit)
+    if chosen.origins:
+        inner = Origins(inner, chosen.origins, asked=True)
     rate, refuse = chosen.limits.rate, service.on_problem
     gate = Gate(inner, rate, refuse, secure=chosen.secure, hosts=chosen.hosts)
     return Origins(gate, chosen.origins) if chosen.origins else gate

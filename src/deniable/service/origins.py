@@ -19,10 +19,15 @@ PATHS = frozenset({"/v1/manifest", "/v1/admission", "/v1/submissions"})
 
 
 class Origins:
-    """Tells browsers that pages of these origins may ask here; nothing changes for others."""
+    """Tells browsers that pages of these origins may ask here; nothing changes for others.
 
-    def __init__(self, app: ASGIApp, origins: Collection[str]) -> None:
+    It stands on both sides of a gate: outside, so that pages can read refusals, too; and inside,
+    with ``asked``, to answer what browsers ask beforehand (OPTIONS) like any other request.
+    """
+
+    def __init__(self, app: ASGIApp, origins: Collection[str], *, asked: bool = False) -> None:
         self._app, self._origins = app, {check_origin(origin).encode() for origin in origins}
+        self._asked = asked
         self._shared = CORSMiddleware(
             app,
             allow_origins=tuple(origins),
@@ -33,7 +38,8 @@ class Origins:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         shared = scope["type"] == "http" and scope["path"] in PATHS
-        if shared and dict(scope["headers"]).get(b"origin") in self._origins:
+        ours = shared and (scope["method"] == "OPTIONS") is self._asked
+        if ours and dict(scope["headers"]).get(b"origin") in self._origins:
             await self._shared(scope, receive, send)
         else:
             await self._app(scope, receive, send)
