@@ -215,8 +215,8 @@ def serve(
     named = tuple(hosts or ()), tuple(origins or ())
     app = create_app(opened, Settings(limits, keys[0], proxied, keys[1], *named))
     listening = bind(host, port)
-    _greet(opened, address, keys[0], listening.getsockname()[:2])
     with suppress(KeyboardInterrupt):  # raised anew when all requests have ended
+        _greet(opened, address, keys[0], listening.getsockname()[:2])
         run(app, listening, connections=connections + SPARE)
     typer.echo("stopped")
 
