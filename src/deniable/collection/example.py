@@ -28,7 +28,7 @@ EXAMPLE: dict[str, Any] = {
         },
         {
             "name": "medicine",
-            "ask": "Which painkiller did you take last? One word in small letters, or none.",
+            "ask": "Which painkiller did you take last? One word, or none.",
             "kind": "text",
             "candidates": ["none", "ibuprofen", "paracetamol", "aspirin", "diclofenac"],
         },
