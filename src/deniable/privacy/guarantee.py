@@ -31,7 +31,7 @@ def check_epsilon(epsilon: Any, name: str = "epsilon") -> float:
     except OverflowError:
         number = math.inf
     if not MIN_EPSILON <= number <= MAX_EPSILON:
-        allowed = f"a number of 2**-20..{MAX_EPSILON:g}"
+        allowed = f"a number between 0.000001 and {MAX_EPSILON:g}"
         raise InvalidArgument(name, epsilon, allowed)
     return number
 
