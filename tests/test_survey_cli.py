@@ -23,7 +23,7 @@ from deniable.collection.example import EXAMPLE, to_toml
 from deniable.collection.survey import read_survey
 from deniable.service.intake import Intake
 from deniable.service.store import open_store
-from deniable.studio.interview import suggestion
+from deniable.studio.interview import certainty, suggestion
 
 ANSWERS = {"smoking": "daily", "sick": True, "sleep": 6.5, "medicine": "aspirin"}
 
@@ -147,7 +147,7 @@ def test_init_asks(tmp_path):
     ]  # fmt: skip
     text = run("init", text="\n".join(answers) + "\n", cwd=tmp_path)
     assert "deniable check survey.toml" in text.stdout
-    refusals = ["must be a number", "'kind' must be one of", "ascending", "0..2", "at least 2",
+    refusals = ["must be a number", "Kind must be one of", "ascending", "from 0 to 2", "at least 2",
                 "only once", "the first a letter", "another than those", "yes or no"]  # fmt: skip
     for refused in refusals:
         assert refused in text.stderr
@@ -159,6 +159,35 @@ def test_init_asks(tmp_path):
     assert found.questions[0].mechanism.domain.labels == ("car, alone", "train", "other")
     assert (found.rounds, found.changes, found.epsilon) == (3, 1, 2.0)
     assert "survey.toml already exists" in run("init", code=2, cwd=tmp_path).stderr
+
+
+YES_NO = ["Do you?", "do", "yes/no"]
+
+
+@pytest.mark.parametrize(
+    ("answers", "refused"),
+    [
+        # Two spellings of one answer: of a text, and of a list.
+        (["1", "Which?", "it", "text", "Aspirin", "ASPIRIN", "", "n", "1", "y"], "only once"),
+        (["1", "Where?", "it", "choice", "caf\u00e9", "cafe\u0301", "bar", "", "n", "1", "y"],
+         "An answer must be listed only once (got"),
+        # Budgets that are too small for as many questions or rounds.
+        (["0.000001", *YES_NO, "y", "Do they?", "they", "yes/no", "n", "1", "y"], "Epsilon of do"),
+        (["0.0001", *YES_NO, "n", "60000", "59999", "1", "y"], "Do: epsilon must be"),
+    ],
+    ids=["text", "choice", "questions", "rounds"],
+)  # fmt: skip
+def test_init_does_not_lose_what_was_answered(answers, refused, tmp_path):
+    """What the survey would refuse at the end is refused at once, and asked again."""
+    asked = run("init", text="\n".join(["Title", "1000", *answers]) + "\n", cwd=tmp_path)
+    assert refused in asked.stderr
+    assert len(read_survey(tmp_path / "survey.toml").questions) == 1
+
+
+def test_init_says_what_epsilon_means():
+    assert "can be at most 73 % sure" in certainty(1)
+    assert "can be at most 99.97 % sure" in certainty(8)
+    assert "can be almost 100 % sure" in certainty(30)
 
 
 @pytest.mark.parametrize("end", ["n\n", ""], ids=["declined", "end of input"])
@@ -268,6 +297,14 @@ def test_control_characters_are_refused_everywhere(control, tmp_path):
     assert stopped.stderr.count("without control characters") == 2
 
 
+@pytest.mark.parametrize("answers", [["", "b"], [" b", "a"], ["a b", "a  b"], ["a", "a", "b"]])
+def test_answers_that_look_alike_are_refused(answers, tmp_path):
+    file = tmp_path / "survey.toml"
+    question = {"name": "it", "ask": "Which?", "kind": "choice", "answers": answers}
+    file.write_text(to_toml({**EXAMPLE, "questions": [question]}))
+    assert "'it: an answer' must be" in run("check", file, code=2).stderr
+
+
 def test_about_may_have_lines(tmp_path):
     file = tmp_path / "survey.toml"
     file.write_text(to_toml({**EXAMPLE, "about": "First.\nSecond."}))
@@ -277,7 +314,7 @@ def test_about_may_have_lines(tmp_path):
 @pytest.mark.parametrize(
     ("ask", "name"),
     [("How often do you smoke?", "smoke"), ("Quel est votre âge ?", "age"), ("年齢は?", "question"),
-     ("Do you smoke?", "smoke_2")],
+     ("Do you smoke?", "smoke_2"), ("Wie groß?", "gross")],
 )  # fmt: skip
 def test_names_are_suggested(ask, name):
     assert suggestion(ask, {"smoke"} if name == "smoke_2" else set()) == name

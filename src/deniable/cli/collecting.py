@@ -54,14 +54,12 @@ def init(
 
 def _interviewed(file: Path) -> dict[str, Any]:
     """The survey that somebody describes at the terminal, and wants to be written."""
-    from deniable.collection.survey import survey_of
     from deniable.studio.interview import agreed, interview, summary
     from deniable.studio.verdicts import verdicts
 
     typer.echo(f"This writes {file}, which you can edit later. Ctrl-C stops without writing.\n")
     try:
-        survey = interview()
-        collection = survey_of(survey)
+        survey, collection = interview()
         found = [one.sentence for one in verdicts(collection, survey["respondents"])]
         typer.echo(f"{summary(survey, collection, found)}\n")
         if agreed(f"Write {file}?", default=True):

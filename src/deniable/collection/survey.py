@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -16,10 +16,12 @@ from deniable.collection.questions import (
     check_edges,
     check_name,
     domain_of,
+    require_text,
 )
 from deniable.domain import Domain
 from deniable.errors import CorruptData, InvalidArgument, is_number, require_int
 from deniable.privacy import check_epsilon, split
+from deniable.texts import tidy
 
 #: Respondents that mechanisms are chosen for, unless the file says otherwise.
 RESPONDENTS = 10_000
@@ -146,7 +148,20 @@ def _domain(one: Mapping[str, Any], edges: tuple[float, ...]) -> Domain:
     texts = isinstance(answers, list) and all(isinstance(answer, str) for answer in answers)
     if not texts or len(set(answers)) < 2:
         raise InvalidArgument("answers", answers, "a list of at least two different texts")
+    check_answers(answers)
     return Domain(answers, one.get("other"))
+
+
+def check_answers(answers: Sequence[str]) -> None:
+    """Refuse what respondents could not read, or could not tell apart."""
+    seen = set()
+    for answer in answers:
+        require_text("an answer", answer)
+        if answer != answer.strip():
+            raise InvalidArgument("an answer", answer, "text without blanks around it")
+        if (looks := tidy(answer, "none")) in seen:
+            raise InvalidArgument("an answer", answer, "listed only once")
+        seen.add(looks)
 
 
 def _design(design: Any) -> dict[str, int]:

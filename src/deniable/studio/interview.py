@@ -19,8 +19,10 @@ from deniable.collection.questions import (
     check_name,
     require_text,
 )
-from deniable.errors import InvalidArgument, require_int
+from deniable.collection.survey import check_answers, survey_of
+from deniable.errors import InvalidArgument, shorten
 from deniable.privacy import check_epsilon
+from deniable.texts import Fold, tidy
 
 with contextlib.suppress(ImportError):  # where it is missing, lines cannot be edited
     import readline  # noqa: F401
@@ -31,8 +33,11 @@ _COMMON = {"are", "did", "does", "for", "had", "has", "have", "how", "last", "ma
            "you", "your"}  # fmt: skip
 
 
-def interview() -> dict[str, Any]:
-    """A survey, question by question."""
+def interview() -> tuple[dict[str, Any], Collection]:
+    """A survey, question by question, and its collection.
+
+    Every answer is tried at once: nobody learns at the end that all of them were in vain.
+    """
     survey: dict[str, Any] = {"title": _asked("Title of the survey", None, _text)}
     survey["respondents"] = _asked("How many people do you expect?", "10000", _whole(1, 1 << 40))
     print(
@@ -40,17 +45,33 @@ def interview() -> dict[str, Any]:
         f"Values from 1 to 4 are common.\n{certainty(1)}"
     )
     survey["epsilon"] = _asked("Epsilon", "2", lambda text: check_epsilon(_number(text)))
-    questions: list[dict[str, Any]] = []
-    while not questions or agreed("Another question?"):
-        print(f"\nQuestion {len(questions) + 1}")
-        questions.append(_question({one["name"] for one in questions}))
+    survey["questions"] = []
+    while not survey["questions"] or agreed("Another question?"):
+        print(f"\nQuestion {len(survey['questions']) + 1}")
+        one = _question({known["name"] for known in survey["questions"]})
+        longer = {**survey, "questions": [*survey["questions"], one]}
+        if _tried(longer) is not None:
+            survey = longer
         print()
-    if len(questions) > 1 and agreed("Ask each person only one question, drawn by the device?"):
-        return {**survey, "divide": "sampled", "questions": questions}
-    return {**survey, **_rounds(), "questions": questions}
+    while True:
+        whole = {**survey, **_repeated(len(survey["questions"]))}
+        if (collection := _tried(whole)) is not None:
+            return whole, collection
 
 
-def _rounds() -> dict[str, int]:
+def _tried(survey: dict[str, Any]) -> Collection | None:
+    """The collection of a survey, or None after saying what is wrong with it."""
+    try:
+        return survey_of(survey)
+    except ValueError as error:
+        _refuse(error)
+        return None
+
+
+def _repeated(questions: int) -> dict[str, Any]:
+    """Who is asked what, and how often."""
+    if questions > 1 and agreed("Ask each person only one question, drawn by the device?"):
+        return {"divide": "sampled"}
     rounds = _asked("How often will you ask the same people?", "1", _whole(1, MOST_ROUNDS))
     if rounds == 1:
         return {}
@@ -79,12 +100,17 @@ def summary(survey: dict[str, Any], collection: Collection, verdicts: list[str])
 
 def certainty(epsilon: float) -> str:
     """What epsilon means, in one sentence."""
-    sure = 100 / (1 + math.exp(-epsilon))
-    shown = f"{sure:.0f}" if sure < 99 else f"{sure:.6g}"
     return (
         f"With epsilon {epsilon:g}, someone who sees a person's report and thought "
-        f'"50:50" beforehand can be at most {shown} % sure afterwards.'
+        f'"50:50" beforehand can be {_sure(epsilon)} sure afterwards.'
     )
+
+
+def _sure(epsilon: float) -> str:
+    sure = 100 / (1 + math.exp(-epsilon))
+    if sure > 99.99:
+        return "almost 100 %"
+    return f"at most {sure:.0f} %" if sure < 99 else f"at most {sure:.4g} %"
 
 
 def _question(taken: set[str]) -> dict[str, Any]:
@@ -93,30 +119,32 @@ def _question(taken: set[str]) -> dict[str, Any]:
     kind = _asked(f"Kind of answer ({', '.join(KINDS)})", "choice", _kind)
     found: dict[str, Any] = {"name": name, "ask": ask, "kind": kind}
     if kind == "choice":
-        found["answers"] = _list("Answers", 2, _text)
+        found["answers"] = _list("Answers", 2, check_answers, "none")
     elif kind == "number":
         print("Numbers are counted in groups, such as below 15, 15 to 30, 30 or more.")
         found["edges"] = _asked("Limits of the groups, ascending (such as 15 30)", None, _edges)
     elif kind == "text":
-        found["candidates"] = _list("Answers to look for (more can be added later)", 0, _candidate)
+        words = "Answers to look for (more can be added later)"
+        found["candidates"] = _list(words, 0, check_candidates, "case")
     return found
 
 
-def _list(words: str, least: int, read: Callable[[str], str]) -> list[str]:
-    """Different texts, one per line; a list that is pasted has several lines."""
+def _list(words: str, least: int, check: Callable[[list[str]], Any], fold: Fold) -> list[str]:
+    """Texts that differ when tidied, one per line; a list that is pasted has several lines."""
     print(f"{words}, one per line. An empty line ends the list.")
-    found: list[str] = []
+    found: dict[str, str] = {}
     while True:
         text = input(f"  {len(found) + 1}: ")
         try:
             if not text.strip():
                 if len(found) >= least:
-                    return found
-                raise InvalidArgument("the list", found, f"at least {least} answers long")
+                    return [*found.values()]
+                raise InvalidArgument("the list", [*found.values()], f"at least {least} answers")
             for line in filter(None, map(str.strip, text.splitlines())):
-                if line in found:
+                check([line])
+                if tidy(line, fold) in found:
                     raise InvalidArgument("an answer", line, "listed only once")
-                found.append(read(line))
+                found[tidy(line, fold)] = line
         except ValueError as error:
             _refuse(error)
 
@@ -137,12 +165,16 @@ def agreed(words: str, *, default: bool = False) -> bool:
 
 
 def _refuse(error: ValueError) -> None:
-    print(error, file=sys.stderr)
+    """Say what is wrong with an answer."""
+    words = str(error)
+    if isinstance(error, InvalidArgument):
+        words = f"{error.name} must be {error.allowed} (got {shorten(error.value)})."
+    print(f"{words[:1].upper()}{words[1:]}", file=sys.stderr)
 
 
 def suggestion(ask: str, taken: set[str]) -> str:
     """A name for a question: its last long word that says something."""
-    plain = unicodedata.normalize("NFKD", ask.lower()).encode("ascii", "ignore").decode()
+    plain = unicodedata.normalize("NFKD", ask.casefold()).encode("ascii", "ignore").decode()
     words = [word for word in re.findall("[a-z]{3,}", plain) if word not in _COMMON]
     name = words[-1][:28] if words else "question"
     return name if name not in taken else f"{name}_{len(taken) + 1}"
@@ -161,10 +193,6 @@ def _name(taken: set[str]) -> Callable[[str], str]:
 
 def _text(text: str) -> str:
     return require_text("the answer", text)
-
-
-def _candidate(text: str) -> str:
-    return check_candidates([text])[0]
 
 
 def _yes(text: str) -> bool:
@@ -199,6 +227,9 @@ def _whole(low: int, high: int) -> Callable[[str], int]:
 
     def read(text: str) -> int:
         digits = re.sub(r"(?<=\d)[, _'](?=\d{3}(\D|$))", "", text)
-        return require_int("the answer", int(digits) if digits.isdecimal() else text, low, high)
+        if not digits.isdecimal() or not low <= int(digits) <= high:
+            allowed = f"a whole number from {low:,} to {high:,}"
+            raise InvalidArgument("the answer", text, allowed)
+        return int(digits)
 
     return read
