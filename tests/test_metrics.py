@@ -5,6 +5,7 @@ import math
 import numpy as np
 import pandas as pd
 import polars as pl
+import pyarrow as pa
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -228,6 +229,27 @@ def test_a_truth_of_rounds_is_aligned_by_rounds_and_labels():
     assert truths(series.plot(table.iloc[::-1, [2, 0, 1]])) == truths(series.plot(table.to_numpy()))
     with pytest.raises(InvalidArgument, match=r"missing: \['spring'\]"):
         series.plot(table.drop("spring"))
+
+
+@pytest.mark.parametrize("kind", [dict, pl.DataFrame, pa.table], ids=["lists", "polars", "arrow"])
+def test_columns_of_rounds_are_not_taken_for_rows(kind):
+    """As many rounds as values: a column of rounds has the length of a row of values."""
+    m = dn.GRR(LABELS, 4.0)
+    series = dn.Series.of({i: m.tally(m.privatize(LABELS * 9)) for i in range(3)})
+    rows = np.array([[0.6, 0.3, 0.1], [0.5, 0.3, 0.2], [0.4, 0.3, 0.3]])
+    columns = {"other": [0.1, 0.2, 0.3], "car": [0.6, 0.5, 0.4], "train": [0.3] * 3}
+    assert truths(series.plot(kind(columns))) == truths(series.plot(rows))
+    with pytest.raises(InvalidArgument, match="'truth' must be frequencies"):
+        series.plot(kind({name: column[:2] for name, column in columns.items()}))
+
+
+@pytest.mark.parametrize("wrong", [[60, 30, 10], [0.6, 0.4, math.nan], [1.2, -0.1, -0.1]], ids=str)
+def test_counts_and_missing_numbers_are_no_truth(wrong):
+    """A chart of counts beside shares would be of counts alone."""
+    series = dn.Series.of({"spring": dn.GRR(LABELS, 4.0).privatize(LABELS * 9)})
+    for take in (estimated().plot, estimated().table, series.plot):
+        with pytest.raises(InvalidArgument, match="'truth' must be frequencies from 0 to 1"):
+            take(truth=wrong)
 
 
 def test_labels_that_nothing_can_be_aligned_with_are_refused():

@@ -147,13 +147,19 @@ class Series(Exports):
         return [places[value] for value in wanted]
 
     def _truth(self, truth: Labelled) -> Floats:
-        if hasattr(truth, "columns") and hasattr(truth, "items"):  # a pandas table
-            columns = in_order("truth", dict(truth.items()), self.values)
-            truth = np.stack([as_floats("truth", one, self.rounds) for one in columns], axis=1)
-        given = as_floats("truth", truth, self.values)
         shape = self.frequencies.shape
+        allowed = f"frequencies of shape {shape} or {shape[1:]}"
+        columns = _columns(truth)
+        if columns is not None:
+            ordered = in_order("truth", columns, self.values)
+            rounds = [as_floats("truth", one, self.rounds) for one in ordered]
+            if any(one.shape != shape[:1] for one in rounds):
+                raise InvalidArgument("truth", truth, allowed)
+            given = np.stack(rounds, axis=1)
+        else:
+            given = as_floats("truth", truth, self.values)
         if given.shape not in (shape, shape[1:]):
-            raise InvalidArgument("truth", truth, f"frequencies of shape {shape} or {shape[1:]}")
+            raise InvalidArgument("truth", truth, allowed)
         return np.broadcast_to(check_truth(truth, given), shape)
 
     def __str__(self) -> str:
@@ -167,3 +173,12 @@ class Series(Exports):
     def words(self) -> str:
         """How many rounds there are."""
         return counted(len(self.rounds), "round")
+
+
+def _columns(truth: Any) -> Mapping[Any, Any] | None:
+    """A column of rounds for each value, of a table or a mapping of lists; else None."""
+    if isinstance(truth, Mapping):
+        return truth if any(np.ndim(one) for one in truth.values()) else None
+    if not hasattr(truth, "columns"):
+        return None
+    return {name: truth[name] for name in getattr(truth, "column_names", truth.columns)}
