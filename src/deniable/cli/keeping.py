@@ -55,7 +55,10 @@ def purge(
     if day > date.today() + timedelta(days=1):
         raise InvalidArgument("before", before, "tomorrow at the latest, which forgets everything")
     number = open_store(store).purge(day)
-    typer.echo(f"{number:,} submissions and batches were forgotten; what they counted for stays")
+    gone = (
+        "1 submission or batch was" if number == 1 else f"{number:,} submissions and batches were"
+    )
+    typer.echo(f"{gone} forgotten; what they counted for stays")
 
 
 def export(
