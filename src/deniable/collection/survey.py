@@ -68,10 +68,11 @@ def survey_of(data: Mapping[str, Any]) -> Collection:
     return Collection(data["title"], questions, epsilon, divide, rounds, changes, about)
 
 
-def question_of(data: Mapping[str, Any], name: str, epsilon: float) -> Question:
-    """One question of a survey, as it would be asked if the survey had this epsilon."""
+def question_of(data: Mapping[str, Any], name: str, **changed: Any) -> Question:
+    """One question of a survey, as it would be asked if other things of the survey changed."""
+    data = {**data, **changed}
     listed = _listed(data["questions"])
-    epsilons = _divided(epsilon, data.get("divide", "split"), listed)
+    epsilons = _divided(data["epsilon"], data.get("divide", "split"), listed)
     one = next(question for question in listed if question["name"] == name)
     return _question(one, epsilons[name], _shared(data))
 

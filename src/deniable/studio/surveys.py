@@ -95,13 +95,13 @@ def _asked(collection: Collection, respondents: int) -> int:
 def half_width(collection: Collection, question: Question, respondents: int) -> float:
     """Half of the 95 % interval of an answer that one of ten gives, in one round.
 
-    Where a question is drawn, those who answer it are a sample: that adds f (1 - f) / n.
+    Where a question is drawn, those who answer it are a sample: that adds f (1 - f) / n. The error
+    of a text is that beside one other answer that all others give: no answers disturb it more.
     """
     mechanism, n = question.mechanism, _asked(collection, respondents)
     if question.kind == "text":
         mechanism = mechanism.among(["one", "another"])
-        rest = [SHARE] + [0.0] * (mechanism.domain.size - 1)
-        variance = float(mechanism.variance(n, rest)[0])
+        variance = float(mechanism.variance(n, [SHARE, 1 - SHARE, 0.0])[0])
     else:
         variance = float(np.max(mechanism.variance(n, SHARE)))
     drawn = SHARE * (1 - SHARE) / n if collection.divide == "sampled" else 0.0

@@ -7,16 +7,17 @@ reaches 0 %: such an answer cannot be told from one that nobody gives.
 
 from __future__ import annotations
 
+import math
 from bisect import bisect_left
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
+from deniable.collection.client import MOST_EPSILON
 from deniable.collection.manifest import Collection
 from deniable.collection.questions import Question
 from deniable.errors import InvalidArgument
-from deniable.privacy.guarantee import MAX_EPSILON
 from deniable.studio.surveys import SHARE, half_width
 
 GOOD, HOPELESS = SHARE / 2, SHARE
@@ -24,9 +25,11 @@ GOOD, HOPELESS = SHARE / 2, SHARE
 MOST_PEOPLE = 10**9
 #: Epsilons are proposed in such steps.
 STEP = 0.25
+#: Designs that are tried until one is good.
+TRIES = 10
 
-#: A question by its name, as it would be asked with another epsilon of the whole survey.
-Redesign = Callable[[str, float], Question]
+#: A question by its name, as it would be asked with another ``epsilon`` or other ``respondents``.
+Redesign = Callable[..., Question]
 
 
 @dataclass(frozen=True)
@@ -108,8 +111,16 @@ def _verdict(
         more = _people_needed(partial(half_width, collection, question), people)
     if error > GOOD and redesign is not None:
         asked = partial(redesign, question.name)
-        epsilon = _epsilon_needed(lambda e: half_width(collection, asked(e), people))
+        epsilon = _epsilon_needed(lambda e: half_width(collection, asked(epsilon=e), people))
+        if question.kind == "text":
+            designed = partial(_designed_error, collection, asked)
+            more = _people_designed_for(designed, people, error)
     return Verdict(collection, question, people, error, more, epsilon)
+
+
+def _designed_error(collection: Collection, asked: Redesign, people: int) -> float:
+    """The error of a question that is designed for as many people as answer it."""
+    return half_width(collection, asked(respondents=people), people)
 
 
 def _people_needed(error: Callable[[int], float], people: int) -> int | None:
@@ -117,12 +128,35 @@ def _people_needed(error: Callable[[int], float], people: int) -> int | None:
     if error(MOST_PEOPLE) > GOOD:
         return None
     enough = bisect_left(range(MOST_PEOPLE), True, lo=people, key=lambda n: error(n) <= GOOD)
-    digit: int = 10 ** (max(2, len(str(enough))) - 2)
-    return -(-enough // digit) * digit
+    return _two_digits(enough)
+
+
+def _people_designed_for(error: Callable[[int], float], people: int, found: float) -> int | None:
+    """Enough people to make a question good whose design depends on how many are expected.
+
+    Its error shrinks roughly with the root of their number, in steps.
+    """
+    for _ in range(TRIES):
+        people = _two_digits(math.ceil(people * (found / GOOD) ** 2))
+        if people > MOST_PEOPLE:
+            return None
+        found = error(people)
+        if found <= GOOD:
+            return people
+    return None
+
+
+def _two_digits(number: int) -> int:
+    """A number rounded up."""
+    digit: int = 10 ** (max(2, len(str(number))) - 2)
+    return -(-number // digit) * digit
 
 
 def _epsilon_needed(error: Callable[[float], float]) -> float | None:
-    """The smallest epsilon of the whole survey that makes a question good, in steps of `STEP`."""
+    """The smallest epsilon of the whole survey that makes a question good, in steps of `STEP`.
+
+    None above what clients accept unless they are told otherwise: that protects hardly anybody.
+    """
 
     def good(step: int) -> bool:
         try:
@@ -130,7 +164,7 @@ def _epsilon_needed(error: Callable[[float], float]) -> float | None:
         except InvalidArgument:  # what else the survey fixes does not go with it
             return False
 
-    steps = range(1, int(MAX_EPSILON / STEP) + 1)
+    steps = range(1, int(MOST_EPSILON / STEP) + 1)
     place = bisect_left(steps, True, key=good)
     return STEP * steps[place] if place < len(steps) else None
 
