@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
+from rich.console import Console
 from scipy.stats import binom
 
 import deniable as dn
@@ -213,3 +214,15 @@ def test_suggestions_beat_their_neighbours():
             for block in (2, 4, 8, 16, 32, 64, 128):
                 other = dn.HR(k, epsilon, block=block)
                 assert response.variance(1).mean() <= other.variance(1).mean() * (1 + 1e-2)
+
+
+def test_a_table_with_a_truth_fits_into_80_characters():
+    """Also with the longest label that the library itself makes."""
+    m = dn.GRR(["(anything else)", "60 or more"], 1.0)
+    estimate = m.estimate(m.privatize(["60 or more"] * 50))
+    console = Console(width=80, file=io.StringIO())
+    console.print(estimate.table(truth=[0.0, 1.0]))
+    shown = console.file.getvalue()
+    assert "(anything else)" in shown
+    assert "60 or more" in shown
+    assert "1.0000" in shown

@@ -189,9 +189,10 @@ def _numbers_right(table: Table, first: int) -> Table:
 
 
 def _bar(share: float, truth: float | None) -> str:
-    """A bar of the estimate; ``|`` marks the truth of a simulation."""
-    cells = list("█" * round(BAR_WIDTH * min(1.0, max(0.0, share))))
-    cells += [" "] * (BAR_WIDTH + 1 - len(cells))
+    """A bar of the estimate; ``|`` marks the truth of a simulation, whose column takes room."""
+    width = BAR_WIDTH if truth is None else BAR_WIDTH // 2
+    cells = list("█" * round(width * min(1.0, max(0.0, share))))
+    cells += [" "] * (width + 1 - len(cells))
     if truth is not None:
-        cells[min(BAR_WIDTH, round(BAR_WIDTH * truth))] = "|"
+        cells[min(width, round(width * truth))] = "|"
     return "".join(cells).rstrip()
