@@ -69,7 +69,7 @@ def manipulation_chart(report: Manipulation) -> Any:
         subtitle=[
             f"Gain of targets that have {report.truth:.3g}, {report.interval_words}; the first "
             "bar is what forgers gain, the others what a defence leaves.",
-            "Red line: no admissible reports gain more (guaranteed).",
+            "Red line: without a defence, no admissible reports gain more (guaranteed).",
         ],
         anchor="start",
         offset=14,
