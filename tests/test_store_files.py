@@ -301,7 +301,7 @@ def test_no_link_is_followed(store, path, target, tmp_path):
     open_store(str(other), MARKS).close()
     for log in (f"{other}-wal", f"{other}-shm"):
         Path(log).symlink_to(victim)
-        with suppress(StoreUnavailable):  # SQLite refuses the link, or removes it
+        with suppress(CorruptData, StoreUnavailable):  # the link is refused, or removed
             open_store(str(other), MARKS).add([entry(0)])
         Path(log).unlink(missing_ok=True)
     assert victim.exists() == (target == "there")
@@ -345,6 +345,27 @@ def test_a_backup_that_was_killed_does_not_block_the_next(store, path, moment):
     copy = open_store(str(target))
     assert counted(copy) == [0, 1, 2, 3, 4]
     assert copy.verify() == []
+
+
+def test_a_backup_beside_the_log_of_another_file_is_not_touched(store, path):
+    """As if it took the place of a store whose collector was killed, or still ran."""
+    copy = path.with_name("copy.db")
+    store.backup(str(copy))
+    whole = copy.read_bytes()
+    store.add([entry(mark) for mark in range(5, 9)])
+    for end in ("-wal", "-shm"):
+        shutil.copy(f"{path}{end}", f"{copy}{end}")
+    for collection in (None, MARKS):
+        with pytest.raises(CorruptData, match="log of another file"):
+            open_store(str(copy), collection)
+    assert copy.read_bytes() == whole
+    for end in ("-wal", "-shm"):
+        Path(f"{copy}{end}").unlink()
+    found = open_store(str(copy), MARKS)
+    assert found.verify() == []
+    assert found.add([entry(4), entry(5)]) == [KNOWN, COUNTED]
+    assert open_store(str(copy)).verify() == []  # now it has a log of its own
+    found.close()
 
 
 def test_a_backup_that_still_runs_is_left_alone(store, path):

@@ -12,6 +12,7 @@ import sqlite3
 import time
 from collections.abc import Iterator
 from contextlib import closing, contextmanager, suppress
+from functools import cache
 from pathlib import Path
 
 from deniable.collection.manifest import Collection
@@ -51,6 +52,7 @@ class SQLiteStore(SQLStore):
                 os.close(create(file))
         elif not os.path.lexists(file):
             raise InvalidArgument("store", path, "a file that exists")
+        _require_own_log(file)
         with _clear(file), closing(_readable(file)) as connection:
             if collection is not None:
                 connection.execute("BEGIN IMMEDIATE")
@@ -187,6 +189,34 @@ def _are_same(opened: dict[str, Identity | None]) -> bool:
     except OSError:
         return False
     return True
+
+
+def _require_own_log(file: Path) -> None:
+    """Refuse a file beside the log of another: SQLite would play it in, and destroy the file.
+
+    A backup has no log until somebody writes to it, and says so in its header.
+    """
+    log = Path(f"{file}{LOGS[0]}")
+    try:
+        foreign = log.stat().st_size > 0 and _header(file)[18:] == b"\1\1"
+    except OSError:  # there is no log, or SQLite will say what is wrong
+        return
+    if foreign:
+        remedy = f"if {file} is the copy that you want, remove {log} and {file}{LOGS[1]}"
+        raise CorruptData(f"{log} is the log of another file than {file}; {remedy}")
+
+
+def _header(file: Path) -> bytes:
+    if os.name == "nt":
+        with file.open("rb") as opened:
+            return opened.read(20)
+    return os.pread(_kept_open(file, identity(file)), 20, 0)
+
+
+@cache
+def _kept_open(file: Path, _: Identity | None) -> int:
+    """It is never closed: that would give up the locks that SQLite has on the file."""
+    return os.open(file, os.O_RDONLY)
 
 
 def _plain(path: Path, mode: str = "mode=rw") -> sqlite3.Connection:
