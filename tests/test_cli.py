@@ -64,6 +64,7 @@ def test_help_shows_no_types_of_python(command):
     for line in text.splitlines():
         if " --help " in line or " --version " in line:
             assert "<" not in line
+    assert "Default:" not in text  # written as (default: ...) or [default: ...]
 
 
 def test_every_option_says_what_it_is():

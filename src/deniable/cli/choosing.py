@@ -64,16 +64,18 @@ def simulate(
         typer.Option(
             "--distribution",
             "-d",
-            help="Of the answers: uniform, zipf, geometric, gaussian or spike.",
+            help="Distribution of the answers: uniform, zipf, geometric, gaussian or spike.",
         ),
     ] = "zipf",
     methods: Annotated[
-        str, typer.Option("--methods", help="Names separated by commas, or: all.")
+        str, typer.Option("--methods", help="Methods of estimation, separated by commas, or: all.")
     ] = "unbiased",
     runs: Annotated[
         int, typer.Option(min=1, max=1 << 20, help="Repetitions to average over.")
     ] = 20,
-    seed: Annotated[int | None, typer.Option(min=0, help="For a reproducible simulation.")] = None,
+    seed: Annotated[
+        int | None, typer.Option(min=0, help="Seed of a reproducible simulation.")
+    ] = None,
     layout: Layout = Format.table,
     chart: Chart = None,
 ) -> None:

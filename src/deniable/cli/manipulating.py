@@ -28,7 +28,10 @@ def manipulate(
     forged: Annotated[
         int | None,
         typer.Option(
-            "--forged", "-m", min=1, help="Number of forged respondents (default: 5 % as many)."
+            "--forged",
+            "-m",
+            min=1,
+            help="Number of forged respondents (default: 5 % of the genuine).",
         ),
     ] = None,
     target: Annotated[
@@ -42,12 +45,14 @@ def manipulate(
         typer.Option(
             "--distribution",
             "-d",
-            help="Of the answers: uniform, zipf, geometric, gaussian or spike.",
+            help="Distribution of the answers: uniform, zipf, geometric, gaussian or spike.",
         ),
     ] = "zipf",
     runs: Annotated[int, typer.Option(min=1, help="Collections to average over.")] = 20,
     level: Annotated[float, typer.Option(help="Highest rate of false alarms.")] = 0.01,
-    seed: Annotated[int | None, typer.Option(min=0, help="For a reproducible simulation.")] = None,
+    seed: Annotated[
+        int | None, typer.Option(min=0, help="Seed of a reproducible simulation.")
+    ] = None,
     layout: Layout = Format.table,
     chart: Chart = None,
 ) -> None:

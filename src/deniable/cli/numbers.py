@@ -63,25 +63,25 @@ def estimate(
 def series(
     files: Annotated[
         list[Path],
-        typer.Argument(help="One file a round (reports or a tally), named for it; or one of all."),
+        typer.Argument(help="One file per round, named for it; or one file of all rounds."),
     ],
     mechanism: Spec = None,
     method: MethodName = None,
     confidence: Annotated[
         float,
-        typer.Option(help="Level of the intervals of a round. Changes have 1 - false alarm."),
+        typer.Option(help="Confidence level of the intervals of each round."),
     ] = 0.95,
     errors: Errors = None,
     population: Population = "respondents",
     simultaneous: Simultaneous = False,
     false_alarm: Annotated[
         float | None,
-        typer.Option(help="Probability of any flag if nothing changes. Default: 0.05."),
+        typer.Option(help="Probability of any flag if nothing changes (default: 0.05)."),
     ] = None,
     respondents: Annotated[
         str | None,
         typer.Option(
-            help="same (a panel) or fresh. Default: fresh for changes, same for --pooled."
+            help="same (a panel) or fresh (default: fresh for changes, same for --pooled)."
         ),
     ] = None,
     baseline: Annotated[

@@ -11,8 +11,8 @@ from deniable.cli.options import Chart, Layout, Size, check_charts, refuse_besid
 from deniable.studio.formats import Format
 
 SEVERAL = (
-    "Reports of each device; epsilon is that of all. Then a program prints a line as a JSON array "
-    "of so many, and a callable takes nothing and makes a device, a function of a value."
+    "Number of reports per device; epsilon is that of all of them. A program then prints each line "
+    "as a JSON array of these reports. A callable takes nothing and returns a function of a value."
 )
 
 
@@ -85,33 +85,43 @@ def ledger(
 def audit(
     mechanism: Annotated[str | None, typer.Argument(help="A mechanism by name.")] = None,
     size: Annotated[
-        int | None, typer.Option("--size", "-k", help="Number of possible answers. Default: 16.")
+        int | None, typer.Option("--size", "-k", help="Number of possible answers (default: 16).")
     ] = None,
     epsilon: Annotated[
-        float | None, typer.Option("--epsilon", "-e", help="What is promised. Default: 1.")
+        float | None,
+        typer.Option("--epsilon", "-e", help="The epsilon that is promised (default: 1)."),
     ] = None,
-    every: Annotated[bool, typer.Option("--all", help="Every mechanism.")] = False,
-    quick: Annotated[bool, typer.Option("--quick", help="With --all: in a minute.")] = False,
+    every: Annotated[bool, typer.Option("--all", help="Check every mechanism.")] = False,
+    quick: Annotated[
+        bool, typer.Option("--quick", help="With --all: fewer checks, in a minute.")
+    ] = False,
     command: Annotated[
         str | None,
-        typer.Option(help="A program that reads a value a line and prints a report a line."),
+        typer.Option(
+            help="A program that reads one value per line and prints one report per line."
+        ),
     ] = None,
     function: Annotated[
-        str | None, typer.Option("--callable", help="module:function of a value, in Python.")
+        str | None,
+        typer.Option("--callable", help="A Python function of a value, as module:function."),
     ] = None,
     library: Annotated[
-        str | None, typer.Option(help="multi-freq-ldpy, pure-ldp or opendp, if installed.")
+        str | None, typer.Option(help="Check multi-freq-ldpy, pure-ldp or opendp.")
     ] = None,
     value: Annotated[
         list[str] | None,
-        typer.Option("--value", "-v", help="Answers to compare; repeat. Default: four of 0..k-1."),
+        typer.Option("--value", "-v", help="Answer to compare; may be repeated (default: four)."),
     ] = None,
     respondents: Annotated[
-        int | None, typer.Option("--respondents", "-n", help="Reports of each value.")
+        int | None, typer.Option("--respondents", "-n", help="Number of reports per value.")
     ] = None,
     reports: Annotated[int | None, typer.Option("--reports", "-t", min=1, help=SEVERAL)] = None,
-    confidence: Annotated[float, typer.Option(help="Of the bounds on epsilon.")] = 0.999,
-    seed: Annotated[int | None, typer.Option(min=0, help="Of mechanisms, not of others.")] = None,
+    confidence: Annotated[
+        float, typer.Option(help="Confidence level of the bounds on epsilon.")
+    ] = 0.999,
+    seed: Annotated[
+        int | None, typer.Option(min=0, help="Seed for our mechanisms (others draw their own).")
+    ] = None,
     layout: Layout = Format.table,
     chart: Chart = None,
 ) -> None:
