@@ -54,13 +54,17 @@ def init(
 
 def _interviewed(file: Path) -> dict[str, Any]:
     """The survey that somebody describes at the terminal, and wants to be written."""
+    from functools import partial
+
+    from deniable.collection.survey import question_of
     from deniable.studio.interview import agreed, interview, summary
     from deniable.studio.verdicts import verdicts
 
     typer.echo(f"This writes {file}, which you can edit later. Ctrl-C stops without writing.\n")
     try:
         survey, collection = interview()
-        found = [one.sentence for one in verdicts(collection, survey["respondents"])]
+        judged = verdicts(collection, survey["respondents"], partial(question_of, survey))
+        found = [one.sentence for one in judged]
         typer.echo(f"{summary(survey, collection, found)}\n")
         if agreed(f"Write {file}?", default=True):
             return survey
