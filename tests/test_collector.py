@@ -199,11 +199,12 @@ def test_estimates_of_long_texts_are_remembered_within_the_limit(tmp_path, monke
     store.add_batch(bytes.fromhex(made.id), made.body, store.count_batch(made.body))
     found = analysis.Analysis(store)
     monkeypatch.setattr(analysis, "REMEMBERED", 1 << 19)
-    found.estimate(analysis.Wish("word"))
+    found.estimate(analysis.Wish("word", method="unbiased"))
     tracemalloc.start()
     try:
         for number in range(100):
-            found.estimate(analysis.Wish("word", candidates=("tea", f"{number}" + "x" * 14_000)))
+            texts = ("tea", f"{number}" + "x" * 14_000)
+            found.estimate(analysis.Wish("word", method="unbiased", candidates=texts))
         assert tracemalloc.get_traced_memory()[0] < 2 << 19
     finally:
         tracemalloc.stop()
@@ -863,6 +864,25 @@ def test_an_estimate_of_very_many_answers_keeps_nobody_waiting(flooded):
     assert status == 200
     assert len(json.loads(body)["values"]) == 120_000
     assert max(honest.seconds) < 1
+
+
+def test_estimates_that_are_not_read_are_few(wordy):
+    """Each is kept until it was read: 5.8 MB of 120,000 answers."""
+    path, token = "/v1/estimates/q?method=unbiased", {"authorization": "Bearer " + "a" * 40}
+    asking = f"GET {path} HTTP/1.1\r\nHost: x\r\nAuthorization: {token['authorization']}\r\n\r\n"
+    with Collector(wordy, constants={"layouts.SENT": 10_000_000}) as collector:
+        with socket.socket() as deaf:
+            deaf.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+            deaf.connect(("127.0.0.1", collector.port))
+            deaf.sendall(asking.encode())
+            assert deaf.recv(12) == b"HTTP/1.1 200"
+            assert problem_of(collector.ask("GET", path, **token)) == "busy"
+            assert collector.ask("GET", f"{path}&most=5", **token)[0] == 200
+        deadline = time.monotonic() + 10
+        while (status := collector.ask("GET", path, **token)[0]) == 429:
+            assert time.monotonic() < deadline
+            time.sleep(0.05)
+        assert status == 200
 
 
 @pytest.mark.parametrize(

@@ -26,7 +26,7 @@ from deniable.service import metrics as prometheus
 from deniable.service.access import Access
 from deniable.service.analysis import Analysis, Wish
 from deniable.service.intake import Intake
-from deniable.service.layouts import LAYOUTS, written
+from deniable.service.layouts import LAYOUTS, Outgoing, written
 from deniable.service.limits import Gate, Limits, Room, Sliced, Slots, Visit
 from deniable.service.openapi import openapi
 from deniable.service.origins import Origins
@@ -84,6 +84,7 @@ class Service:
         self._slots = Slots(limits.at_once)
         self._counting = asyncio.Lock()
         self._estimating = asyncio.Semaphore(ESTIMATES)
+        self._outgoing = Outgoing()
 
     def routes(self) -> list[Route]:
         return [
@@ -165,7 +166,7 @@ class Service:
             raise Problem("invalid-choice", str(refused)) from None
         if found is None:
             raise Problem("not-found", "There are no reports of this question and round yet.")
-        return await written(found, layout)
+        return await written(found, layout, self._outgoing)
 
     async def metrics(self, request: Request) -> Response:
         await self._access.require_analyst(request.headers)
