@@ -105,7 +105,8 @@ class Transport:
             reason, asked = _problem(answer), answer.pause
             if answer.status not in AGAIN:
                 raise Refused(f"{self.url}: {reason}", answer.status, _type(answer))
-        raise StoreUnavailable(f"{self.url} did not take it in {self._attempts} attempts: {reason}")
+        tried = f"gave no useful answer in {self._attempts} attempts"
+        raise StoreUnavailable(f"{self.url} {tried}: {reason}")
 
     def _once(self, method: str, path: str, body: bytes | None, headers: dict[str, str]) -> Answer:
         connection = self._connection()

@@ -186,7 +186,8 @@ def check_store(found: Iterable[Any] | None, collection: Collection | None) -> C
     if collection is not None and kept.digest != collection.digest:
         raise MismatchError(
             f"the store holds collection {kept.digest[:12]} ({kept.title!r}), "
-            f"not {collection.digest[:12]}: a survey that changed needs a store of its own"
+            f"not {collection.digest[:12]}: a survey that changed needs a store of its own "
+            "(--store another.db)"
         )
     return kept
 
