@@ -41,6 +41,7 @@ ATTACKS = {
     "manifest not read": floods.deaf(1_500, 5),
     "heads of 62 kB": floods.heads(1_500, 62_000, 5),
     "paths of 62 kB": floods.wide_paths(1_500, 62_000, 5),
+    "bodies in crumbs": floods.crumbs(1_000, 10),
     "slow bodies": floods.slow_bodies(1_500, 15),
     "slow large bodies": floods.slow_bodies(1_500, 15, size=MB, first=MB // 10),
 }

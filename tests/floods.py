@@ -136,6 +136,20 @@ def slow_bodies(connections: int, seconds: float, *, size: int = 1_000, first: i
     return attack
 
 
+def crumbs(connections: int, seconds: float) -> Attack:
+    """Bodies in chunks of one byte, as fast as they are read."""
+    begin = _CHUNKED.removesuffix(b"0\r\n")
+
+    def attack(crowd: Crowd) -> None:
+        for _ in range(connections):
+            _begun(crowd, begin).setblocking(False)
+        end = time.monotonic() + seconds
+        while time.monotonic() < end:
+            crowd.send(b"1\r\n \r\n" * 5_000)
+
+    return attack
+
+
 def _begun(crowd: Crowd, data: bytes) -> socket.socket:
     one = crowd.join()
     with suppress(OSError):

@@ -15,10 +15,13 @@ import threading
 import time
 import tracemalloc
 from pathlib import Path
+from unittest.mock import Mock
 
 import numpy as np
 import pytest
+import uvicorn
 from starlette.requests import Request
+from uvicorn.server import ServerState
 
 import floods
 from collection_toys import batch, one_question, packed, submission, survey
@@ -29,16 +32,19 @@ from deniable.errors import InvalidArgument
 from deniable.service import analysis
 from deniable.service.access import new_token
 from deniable.service.app import Service, Settings, create_app
+from deniable.service.connections import limited as limited_to
 from deniable.service.limits import PART, Limits
 from deniable.service.origins import check_origin
 from deniable.service.problems import Problem
 from deniable.service.run import bind, check_host
 from deniable.service.store import open_store
 from deniable.service.store.base import hash_token, token_fits
+from deniable.service.submitting import Submissions
 from mutations import mutated
 
 TOYS, WORDY = survey(), one_question(120_000)
 ASK = b"GET /v1/manifest HTTP/1.1\r\nHost: x\r\n\r\n"
+CHUNKED = b"Transfer-Encoding: chunked"
 MARKER = "telltale-5d1c"
 CLIENT = Path(__file__).parents[1] / "clients" / "js" / "deniable.js"
 
@@ -905,6 +911,30 @@ def test_floods_take_neither_memory_nor_time(flooded, attack, growth):
     assert found["growth_mb"] < growth, found
     assert found["kept"] >= 1, found
     assert found["slowest_s"] < 3, found
+
+
+def test_bodies_in_crumbs_are_read_in_sips():
+    """A chunk of one byte takes as long as a hundred bytes of a body that comes in one piece."""
+
+    async def sizes(*chunks):
+        config = uvicorn.Config(Submissions(None, endless), http=limited_to(5, 5.0))
+        one = config.http(config, ServerState(), {})
+        one.connection_made(Mock(get_extra_info=Mock(return_value=None)))
+        found = []
+        for data in (request_bytes(b"").replace(b"Content-Length: 0", CHUNKED), *chunks):
+            place = one.get_buffer(-1)
+            found.append(len(place))
+            place[: len(data)] = data
+            one.buffer_updated(len(data))
+        one.connection_lost(None)
+        return [*found, len(one.get_buffer(-1))]
+
+    async def endless(scope, receive):
+        await asyncio.Event().wait()
+
+    large = b"3e8\r\n" + b" " * 1_000 + b"\r\n"
+    assert asyncio.run(sizes(large * 10, large * 10))[-1] > 16_000
+    assert asyncio.run(sizes(b"1\r\n \r\n" * 1_000, large))[-2:] == [1_024, 1_024]
 
 
 def test_a_head_without_end_is_not_read(running):

@@ -20,6 +20,9 @@ HEAD = 1 << 14
 PATH = 1 << 10
 #: Lines of a head and its trailers.
 LINES = 100
+#: Pieces of a body in one reading: whoever sends more of them is read in sips of so many bytes.
+#: Each piece takes as long as a hundred bytes, and a thousand such clients would keep all waiting.
+PIECES, SIP = 64, 1 << 10
 #: Bytes of an answer that wait for the client before the next slice waits, too.
 UNSENT = 1 << 14
 
@@ -77,6 +80,8 @@ class Limited(HttpToolsProtocol, BufferedProtocol):
     _timer: TimerHandle | None = None
     #: Bytes since the last one of a body.
     _bare = 0
+    #: Pieces of a body in this reading, and how much is read at once.
+    _pieces, _gulp = 0, HEAD + 1
 
     @property
     def idle(self) -> bool:
@@ -114,7 +119,7 @@ class Limited(HttpToolsProtocol, BufferedProtocol):
 
     def get_buffer(self, sizehint: int) -> memoryview:
         """Room for what may come, and a byte that shows that it is too much."""
-        return _READING[: max(1, HEAD + 1 - self._bare)]
+        return _READING[: max(1, min(self._gulp, HEAD + 1 - self._bare))]
 
     def buffer_updated(self, nbytes: int) -> None:
         """Read one request; whoever sends the next one before the answer is answered, and left."""
@@ -122,6 +127,7 @@ class Limited(HttpToolsProtocol, BufferedProtocol):
             self._read_no_more()
             return
         self._bare += nbytes
+        self._pieces = 0
         try:
             with suppress(
                 HttpParserUpgrade
@@ -133,6 +139,8 @@ class Limited(HttpToolsProtocol, BufferedProtocol):
             self._after_reading()
 
     def _after_reading(self) -> None:
+        if self._pieces > PIECES:
+            self._gulp = SIP
         if self._bare > HEAD:
             self.transport.abort()
         elif self._unread:
@@ -169,6 +177,7 @@ class Limited(HttpToolsProtocol, BufferedProtocol):
 
     def on_body(self, body: bytes) -> None:
         self._bare = 0
+        self._pieces += 1
         super().on_body(body)
 
     def on_message_complete(self) -> None:
