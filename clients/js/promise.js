@@ -3,7 +3,7 @@
 const W = 1n << 64n;
 /** For doubles, whose last digits differ from Python's exact ratios. */
 const SLACK = 1e-9;
-/** Where changes of an answer may show in nothing, no number bounds histories with changes. */
+/** Answers share a permanent draw: whether two do shows at any epsilon if answers change. */
 const COARSE = ['lblh', 'lolh', 'dbitflippm'];
 
 /** ln(n / d), also where it is small. */
