@@ -125,6 +125,14 @@ def test_other_addresses_are_refused_at_once(url):
         Transport(url)
 
 
+@pytest.mark.parametrize("scheme", ["postgresql", "https", "http", "x"])
+def test_passwords_in_addresses_are_not_shown(scheme):
+    for rest in ("host/x", "host:99999", "[:9", "host?x@y"):
+        with pytest.raises(InvalidArgument) as refused:
+            Transport(f"{scheme}://ada:s3cret@{rest}")
+        assert "s3cret" not in str(refused.value)
+
+
 # ---- one connection, one caller
 
 

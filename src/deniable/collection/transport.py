@@ -167,7 +167,10 @@ def _parts(url: Any) -> SplitResult:
     except ValueError:
         parts = None
     if parts is None or parts.scheme not in _PORTS or not parts.hostname:
-        raise InvalidArgument("url", url, "an address that begins with https:// or http://")
+        # What stands before an @ may be a password.
+        shown = url.rpartition("@")[2] if isinstance(url, str) else url
+        allowed = "an address such as https://host or http://host:port"
+        raise InvalidArgument("url", shown, allowed)
     if parts.username is not None:
         raise InvalidArgument("url", parts.hostname, "an address without a name or password")
     if parts.port == 0 or parts.query or parts.fragment or not _PATH.fullmatch(parts.path):
