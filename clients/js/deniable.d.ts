@@ -150,6 +150,8 @@ export interface Mechanism {
   readonly words: [number, number, number];
   /** Whether devices remember it in several rounds. */
   readonly twoSteps: boolean;
+  /** Whether every answer has a permanent draw of its own. */
+  readonly keyIsValue: boolean;
   /** All steps at once: the bytes of the row of a report. */
   report(value: Value, bytes: Uint8Array): Uint8Array;
   begin(bytes: Uint8Array): unknown;

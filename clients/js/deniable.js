@@ -422,6 +422,7 @@ export async function mechanism(spec, where = 'spec') {
     p,
     ...wordsOf(p, steps, plain(0)),
     twoSteps: /permanent/.test(thresholds) || spec.mechanism === 'dbitflippm',
+    keyIsValue: steps.key === same,
     report: (value, bytes) => drawn(bytes, (coins) => report(value, coins)),
     begin: (bytes) => only(bytes, 'begin'),
     key: (begun, value) => BigInt(key(begun, value)),

@@ -3,8 +3,6 @@
 const W = 1n << 64n;
 /** For doubles, whose last digits differ from Python's exact ratios. */
 const SLACK = 1e-9;
-/** Answers share a permanent draw: whether two do shows at any epsilon if answers change. */
-const COARSE = ['lblh', 'lolh', 'dbitflippm'];
 
 /** ln(n / d), also where it is small. */
 const log = (n, d) => Math.log1p(Number(n - d) / Number(d));
@@ -54,11 +52,12 @@ export function honest({ mechanism: name, epsilon, epsilon_1 = epsilon, epsilon_
   return !p.permanent || cost(name, p, true) > 0;
 }
 
-/** What a person spends at most. `all` has, by question: name, p, twoSteps. */
+/** What a person spends at most. `all` has, by question: name, p, twoSteps, keyIsValue. */
 export function spent({ divide, rounds, changes }, all) {
-  const each = all.map(({ name, p, twoSteps }) => {
+  const each = all.map(({ name, p, twoSteps, keyIsValue }) => {
     if (!twoSteps || rounds < 2) return rounds * cost(name, p);
-    if (changes && COARSE.includes(name)) return Infinity;
+    // Where answers share a permanent draw, whether two do shows at any epsilon.
+    if (changes && !keyIsValue) return Infinity;
     return Math.min(changes + 1, p.k || Infinity) * cost(name, p, true);
   });
   return divide === 'sampled' ? Math.max(...each) : each.reduce((a, b) => a + b, 0);
