@@ -7,17 +7,17 @@ import numpy as np
 import pytest
 
 import deniable as dn
-from deniable import conformance as laws
-from deniable.conformance import two_sided
-from deniable.domain import OUTSIDE, Candidates, text_codes
+from deniable.answers.text import OUTSIDE, Candidates, text_codes
+from deniable.conformance import channel, frequencies, large, small
+from deniable.conformance.frequencies import two_sided
 from deniable.errors import InvalidArgument
 from deniable.estimation.mle.bloom import _unknown
 from deniable.estimation.mle.likelihood import loglikelihood, maximise
 from deniable.mechanisms.cohorts import second_moment
 from deniable.mechanisms.collisions import Collisions
-from deniable.mechanisms.mixing import permuted
 from deniable.privacy import exact_channel
 from deniable.randomness import ByteCoins
+from deniable.splitmix import permuted
 
 OPEN = [dn.CMS, dn.HCMS, dn.ORR, dn.ORAPPOR, dn.RAPPOR]
 #: A test fails by chance with less than this.
@@ -144,11 +144,16 @@ class TwoHashes(dn.RAPPOR):
 
 
 @pytest.mark.parametrize(
-    "law", [laws.fixed_coins, laws.exact_moments, laws.bulk_channel, laws.simulated_errors],
+    "law", [
+        channel.fixed_coins,
+        channel.bulk_channel,
+        frequencies.exact_moments,
+        frequencies.simulated_errors,
+    ],
     ids=lambda law: law.__name__,
 )  # fmt: skip
 def test_bloom_filters_obey_the_laws_of_the_channel(law):
-    assert all(m.hashes == 2 for m in (*laws.small(TwoHashes), *laws.large(TwoHashes)))
+    assert all(m.hashes == 2 for m in (*small(TwoHashes), *large(TwoHashes)))
     law(TwoHashes)
 
 

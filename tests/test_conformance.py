@@ -3,7 +3,7 @@
 import pytest
 
 import deniable as dn
-from deniable.conformance import LAWS
+from deniable.conformance import exact_coins, laws_of
 
 #: Families whose code is that of a sibling: only thresholds differ, which the exact laws look at.
 TWINS = {
@@ -26,12 +26,21 @@ def shared(name, law):
     return name in TWINS and (law.__name__ in SLOW or (same and law.__name__ in SINGLE))
 
 
-CASES = [(name, law) for name in dn.mechanisms() for law in LAWS if not shared(name, law)]
+CASES = [
+    (name, law)
+    for name, family in dn.mechanisms().items()
+    for law in laws_of(family)
+    if not shared(name, law)
+]
 
 
 @pytest.mark.parametrize(("name", "law"), CASES, ids=lambda x: getattr(x, "__name__", x))
 def test_law(name, law):
     law(dn.mechanisms()[name])
+
+
+def test_coins_have_the_weights_that_are_enumerated():
+    exact_coins()
 
 
 def test_twins_share_their_code():

@@ -24,7 +24,7 @@ PATH = [
 #: Works on reports that were made long ago, in floating point.
 DECODING = SOURCE / "kernels" / "likelihood.py"
 DEVICE_METHODS = {
-    *("report", "fill", "pack_bits", "_one_by_one", "below", "choice", "pick"),
+    *("report", "fill", "of", "_one_by_one", "below", "choice", "pick"),
     *("randomised", "fill_rows", "_randomised", "_fill_inner", "fill_hashed", "ask", "flip"),
     *("begin", "key", "memoise", "instant", "permanent_row", "reported_row", "_step", "_steps"),
     *("begin_all", "keys_of", "memoise_all", "instant_all", "_asked_rows", "_yes_rows"),
@@ -106,10 +106,10 @@ INSPECT = f"""
 import importlib
 import numpy as np
 import deniable as dn
-for name in dn.mechanisms():
-    for size in (2,) if name == "brr" else (13, 130):
-        m = dn.mechanism(name, size, 1.0)
-        m.privatize(np.zeros(100, dtype=np.uint32), np.random.default_rng(1))
+from deniable.conformance import large, reports_of, small
+for family in dn.mechanisms().values():
+    for m in (*small(family), *large(family)):
+        reports_of(m, m.domain.sample(), 100, 1)
 for module, kernels in {PRIVATISING}.items():
     home = importlib.import_module("deniable.kernels." + module)
     for kernel in kernels:

@@ -83,6 +83,11 @@ def test_impossible_probabilities_are_refused(arguments, name):
     assert refusal.value.name == name
 
 
+def with_thresholds(m, **thresholds):
+    spec = m.to_spec()
+    return {**spec, "mechanism": {**spec["mechanism"], "thresholds": thresholds}}
+
+
 @pytest.mark.parametrize(
     "make",
     [
@@ -90,7 +95,7 @@ def test_impossible_probabilities_are_refused(arguments, name):
         lambda: dn.OUE(2, 1.0, one=1, zero=SCALE - 1),
         lambda: dn.SUE(2, 1.0, one=1 << 60, zero=SCALE - (1 << 60)),
         lambda: dn.SS(4, 1.0, omega=2, keep=1),
-        lambda: dn.from_spec({**dn.BRR(2, 1.0).to_spec(), "thresholds": {"keep": "1"}}),
+        lambda: dn.from_spec(with_thresholds(dn.BRR(2, 1.0), keep="1")),
         lambda: dn.OUE(4, 1.0, one=1 << 62, zero=1 << 62),
         lambda: dn.BRR(2, 1.0, keep=1 << 63),
         lambda: dn.OUE(2, 1.0, one=(1 << 62) - 1, zero=1 << 62),

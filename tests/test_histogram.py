@@ -10,13 +10,14 @@ from hypothesis import strategies as st
 from scipy.stats import chi2
 
 import deniable as dn
-from deniable import conformance as laws
+from deniable.conformance import LawBroken
+from deniable.conformance.channel import bulk_channel
+from deniable.core.reports import Reports
 from deniable.errors import InvalidArgument
 from deniable.kernels import histogram as kernels
 from deniable.mechanisms.lattice import clamped_laplace
 from deniable.privacy import exp_below
 from deniable.randomness import SCALE, ByteCoins, Keystream
-from deniable.reports import Reports
 
 FALSE_ALARM = 1e-9
 epsilons = st.floats(2.0**-20, 32.0)
@@ -167,8 +168,7 @@ def test_she_has_no_supports_and_says_so():
     reports = m.privatize(np.arange(400) % 6, np.random.default_rng(1))
     tally = m.tally(reports)
     for name in ("p", "q"):
-        with pytest.raises(AttributeError, match="SHE has no supports"):
-            getattr(m, name)
+        assert not hasattr(m, name)
     with pytest.raises(InvalidArgument, match="SHE has no supports") as refusal:
         tally.estimate("ibu")
     assert refusal.value.name == "method"
@@ -280,7 +280,7 @@ class KeepsTheRemainder(dn.SHE):
 
 
 def test_the_laws_catch_bugs_of_histograms():
-    with pytest.raises(laws.LawBroken, match="p-value"):
-        laws.bulk_channel(NotMirroredInBulk)
+    with pytest.raises(LawBroken, match="p-value"):
+        bulk_channel(NotMirroredInBulk)
     with pytest.raises(InvalidArgument, match="such that epsilon"):
         KeepsTheRemainder(4, 1.0)

@@ -11,8 +11,8 @@ import deniable as dn
 from deniable.kernels import bits, cohorts, columns, direct, groups, subset
 from deniable.kernels.bounded import bounded
 from deniable.kernels.jit import kernel
-from deniable.mechanisms.mixing import mixed, permuted
 from deniable.randomness import SCALE, ByteCoins, Keystream
+from deniable.splitmix import mixed, permuted
 
 FALSE_ALARM = 1e-9
 

@@ -9,8 +9,8 @@ from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes
 
 import deniable as dn
 from deniable import randomness
+from deniable.core.mechanism import CHUNK
 from deniable.errors import InvalidArgument
-from deniable.mechanisms.base import CHUNK
 from deniable.randomness import (
     BLOCK_WORDS,
     SCALE,

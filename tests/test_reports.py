@@ -1,12 +1,14 @@
 """Columns of reports: Arrow in and out, and what is refused on the way in."""
 
+import json
+
 import numpy as np
 import pyarrow as pa
 import pytest
 
 import deniable as dn
+from deniable.core.reports import Reports
 from deniable.errors import CorruptData, InvalidArgument, MismatchError
-from deniable.reports import Reports
 
 M = dn.OUE(12, 1.0)
 REPORTS = M.privatize(np.arange(40) % 12, np.random.default_rng(1))
@@ -61,8 +63,11 @@ def test_foreign_tables_and_files_are_refused(tmp_path):
     with pytest.raises(MismatchError, match="different mechanisms"):
         Reports.from_arrow(REPORTS.to_arrow(), dn.OUE(12, 2.0))
     broken = REPORTS.to_arrow().replace_schema_metadata({b"deniable.mechanism": b"{"})
-    with pytest.raises(CorruptData, match="not JSON"):
+    with pytest.raises(CorruptData, match="this is not a spec"):
         Reports.from_arrow(broken)
+    spaced = json.dumps(M.to_spec()).encode()
+    with pytest.raises(CorruptData, match="not written in canonical JSON"):
+        Reports.from_arrow(broken.replace_schema_metadata({b"deniable.mechanism": spaced}))
     file = tmp_path / "x.parquet"
     file.write_bytes(b"nothing")
     with pytest.raises(CorruptData, match="is not a Parquet file"):

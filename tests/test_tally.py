@@ -9,21 +9,25 @@ import numpy as np
 import pytest
 
 import deniable as dn
-from deniable import tally as module
+from deniable.canonical import canonical
+from deniable.core import tally as module
 from deniable.errors import CorruptData, InvalidArgument
 
 M = dn.GRR(4, 1.0)
 TALLY = M.tally(M.privatize([0, 1, 2, 3, 0] * 10, np.random.default_rng(1)))
 
 
-def forge(counts=None, header=None, **changes):
+def forge(counts=None, header=None, version=2, **changes):
     """Bytes with a valid digest and altered contents."""
     data = TALLY.to_bytes()
     length = struct.unpack_from("<I", data, 8)[0]
     fields = {**json.loads(data[12 : 12 + length]), **changes}
-    text = json.dumps(fields).encode() if header is None else header
+    try:
+        text = canonical(fields) if header is None else header
+    except InvalidArgument:  # numbers that have no canonical form
+        text = json.dumps(fields).encode()
     numbers = TALLY.counts if counts is None else np.array(counts, dtype="<i8")
-    body = struct.pack("<7sBI", b"DNTALLY", 1, len(text)) + text + numbers.tobytes()
+    body = struct.pack("<7sBI", b"DNTALLY", version, len(text)) + text + numbers.tobytes()
     return body + module._digest(body)
 
 
@@ -36,7 +40,7 @@ def test_the_forger_can_write_a_good_tally():
     [
         forge(n=-5),
         forge(n=51),
-        forge(n=50.0),
+        forge(n=50.5),
         forge(n="50"),
         forge(n=True),
         forge(n=2**70),
@@ -64,7 +68,23 @@ def test_forged_tallies_are_refused(data):
 def test_a_huge_domain_is_refused_before_memory_is_taken():
     spec = {**dn.HR(2**31 - 2, 1.0, block=2).to_spec()}
     with pytest.raises(CorruptData, match="these counts are not those"):
-        dn.Tally.from_bytes(forge(mechanism=spec))
+        dn.Tally.from_bytes(forge(spec=spec))
+
+
+def test_other_versions_are_refused():
+    with pytest.raises(CorruptData, match=r"made by version 0\.1, which was never released"):
+        dn.Tally.from_bytes(forge(version=1))
+    with pytest.raises(CorruptData, match="version 3 is not known here"):
+        dn.Tally.from_bytes(forge(version=3))
+    with pytest.raises(InvalidArgument, match=r"made by version 0\.1, which was never released"):
+        dn.from_spec({"deniable": 1, "mechanism": "grr", "domain": {"size": 4}, "epsilon": 1.0})
+
+
+def test_headers_have_one_form():
+    data = TALLY.to_bytes()
+    header = data[12 : 12 + struct.unpack_from("<I", data, 8)[0]]
+    with pytest.raises(CorruptData, match="canonical JSON"):
+        dn.Tally.from_bytes(forge(header=header.replace(b":", b": ", 1)))
 
 
 def test_many_reports_are_counted_to_the_last_one():

@@ -20,9 +20,11 @@ from scipy.stats import chi2
 import deniable as dn
 from collection_toys import one_question, survey
 from deniable.collection.batches import read_batch
-from deniable.collection.responding import coin_words, indices, respond
+from deniable.collection.responding import coin_words, encoded, respond
 from deniable.collection.survey import survey_of
+from deniable.conformance import small
 from deniable.longitudinal.memo import Memory, MemoryMemo, recall_begun, recall_kept
+from deniable.mechanisms.frequency import frequency_oracles
 from deniable.randomness import WORD_BYTES, ByteCoins, Keystream
 from memo_toys import record as memo_record
 from recorded import record
@@ -45,7 +47,7 @@ def found_again(client, made, answers, pieces):
     assert bytes.fromhex(made.id) in coins
     coins.remove(bytes.fromhex(made.id))
     words = ByteCoins(b"".join(coins))
-    rows = respond(collection, indices(collection, answers), words, {})
+    rows = respond(collection, encoded(collection, answers), words, {})
     words.finish()
     assert made.reports == rows
 
@@ -72,9 +74,16 @@ def check_pure(monkeypatch, tmp_path, collection, answers, kind=dn.Client):
 
 
 @pytest.mark.parametrize("law", [check_single, check_pure])
-@pytest.mark.parametrize("name", dn.mechanisms())
+@pytest.mark.parametrize("name", frequency_oracles())
 def test_coins_of_every_mechanism(monkeypatch, tmp_path, name, law):
     law(monkeypatch, tmp_path, one_question(2 if name == "brr" else 12, name), {"q": "a1"})
+
+
+@pytest.mark.parametrize("law", [check_single, check_pure])
+def test_coins_of_a_number(monkeypatch, tmp_path, law):
+    asked = {"name": "q", "ask": "?", "kind": "number", "lo": 0, "hi": 24, "mechanism": "drr"}
+    collection = survey_of({"title": "t", "epsilon": 1.0, "questions": [asked]}).collection
+    law(monkeypatch, tmp_path, collection, {"q": 7.5})
 
 
 @pytest.mark.parametrize("law", [check_single, check_pure])
@@ -107,7 +116,7 @@ class CoinsFromTheClock(dn.Client):
         made, collection = super().prepare(answers, round), self.collection
         key = int(time.time() * 1e6).to_bytes(32, "big")
         coins = ByteCoins(Keystream(key).bytes(coin_words(collection) * WORD_BYTES))
-        return replace(made, reports=respond(collection, indices(collection, answers), coins, {}))
+        return replace(made, reports=respond(collection, encoded(collection, answers), coins, {}))
 
 
 class CoinsFromTheId(dn.Client):
@@ -117,7 +126,7 @@ class CoinsFromTheId(dn.Client):
         made, collection = super().prepare(answers, round), self.collection
         key = bytes.fromhex(made.id) * 2
         coins = ByteCoins(Keystream(key).bytes(coin_words(collection) * WORD_BYTES))
-        return replace(made, reports=respond(collection, indices(collection, answers), coins, {}))
+        return replace(made, reports=respond(collection, encoded(collection, answers), coins, {}))
 
 
 @pytest.mark.parametrize(
@@ -140,7 +149,7 @@ def test_every_word_changes_what_it_should_and_nothing_else(monkeypatch, tmp_pat
     """With all other coins at their highest, a word of 0 changes the row of its own question."""
     collection = survey()
     client = client_of(collection, tmp_path)
-    owners = [q.name for q in collection.questions for _ in range(q.mechanism.coin_words)]
+    owners = [r.name for r in collection.reports for _ in range(r.mechanism.coin_words)]
     high = (1 << 8 * WORD_BYTES) - 1
 
     def prepared(changed, mark=0):
@@ -179,12 +188,17 @@ def people(n):
     }
 
 
-def opened(collection, batch):
-    """The columns of a batch, and the place of the question that each respondent drew."""
-    columns = read_batch(collection, batch.body)[1]
-    table = pa.ipc.open_stream(batch.body).read_all()
-    there = np.array([table[q.name].is_valid().to_numpy() for q in collection.questions])
-    return columns, there.argmax(axis=0)
+def places_of(collection, batch):
+    """The place of the question that each respondent of a sampled batch drew."""
+    return read_batch(collection, batch.body)[1]["all"][:, 0].astype(np.intp)
+
+
+def values_of(report, table):
+    """The encoded answers of a report to all people."""
+    answers = [dict(zip(table, row, strict=True)) for row in zip(*table.values(), strict=True)]
+    domain = report.mechanism.domain
+    one = [row[report.of[0]] for row in answers] if len(report.of) == 1 else answers
+    return domain.encode(one)
 
 
 @pytest.mark.parametrize("divide", ["split", "sampled"])
@@ -196,37 +210,35 @@ def test_every_column_of_a_batch_has_a_key_of_its_own(monkeypatch, tmp_path, div
         recorded = record(patch)
         (batch,) = client.privatize_table(table)
         pieces = recorded.taken()
-    columns, places = opened(collection, batch)
+    columns = read_batch(collection, batch.body)[1]
     assert bytes.fromhex(batch.id) in pieces
     keys = [piece for piece in pieces if piece != bytes.fromhex(batch.id)]
     assert {len(key) for key in keys} == {32}
-    for place, asked in enumerate(collection.questions):
-        values = np.array([asked.index(answer) for answer in people(n)[asked.name]], np.uint32)
-        mine = values if divide == "split" else values[places == place]
-        fitting = [
-            key
-            for key in keys
-            if np.array_equal(asked.mechanism.randomise(mine, key), columns[asked.name])
-        ]
+    for report in collection.reports:
+        values, made = values_of(report, people(n)), columns[report.name]
+        randomise = report.mechanism.randomise
+        fitting = [key for key in keys if np.array_equal(randomise(values, key), made)]
         assert len(fitting) == 1
         keys.remove(fitting[0])
-    if divide == "sampled":
-        words = np.frombuffer(Keystream(keys.pop()).bytes(8 * n), dtype="<u8").tolist()
-        assert places.tolist() == [word * len(collection.questions) >> 64 for word in words]
     assert not keys
+    if divide == "sampled":
+        # The weights of four questions are equal: the first bits of a word of its own choose.
+        words = np.frombuffer(Keystream(fitting[0]).bytes(8 * n), dtype="<u8").tolist()
+        assert places_of(collection, batch).tolist() == [word >> 62 for word in words]
 
 
 @pytest.mark.parametrize("n", [5, 500])
 def test_a_column_has_one_key(monkeypatch, n):
-    for name in dn.mechanisms():
-        m = dn.mechanism(name, 2 if name == "brr" else 12, 1.0)
-        m.privatize([0] * n)
+    for family in dn.mechanisms().values():
+        m = next(small(family))
+        answers = [m.domain.answer(m.domain.sample()[1])] * n
+        m.privatize(answers)
         with monkeypatch.context() as patch:
             recorded = record(patch)
-            reports = m.privatize([1] * n)
+            reports = m.privatize(answers)
             (key,) = recorded.taken()
         assert len(key) == 32
-        again = m.randomise(np.ones(n, dtype=np.uint32), key)
+        again = m.randomise(m.domain.encode(answers), key)
         assert again.tobytes() == reports.data.tobytes()
 
 
@@ -250,7 +262,7 @@ def drawn_questions(tmp_path, n=30_000):
         with pytest.MonkeyPatch.context() as patch:
             record(patch, key=key * 32, clock=0)
             (batch,) = client.privatize_table(pa.table(table), rows=n)
-        drawn.append(opened(collection, batch)[1])
+        drawn.append(places_of(collection, batch))
     return table, drawn
 
 
@@ -347,7 +359,7 @@ def test_rounds_of_a_client_that_remembers(monkeypatch, tmp_path, name):
     answers = [f"a{i}" for i in range(12)]
     asked = {"name": "q", "ask": "?", "kind": "choice", "answers": answers, "mechanism": name}
     terms = {"title": "t", "epsilon": 2.0, "rounds": 3, "changes": 0}
-    collection = survey_of({**terms, "questions": [asked]})
+    collection = survey_of({**terms, "questions": [asked]}).collection
     bodies = []
     for clock in (1, 1_700_000_000):
         folder = tmp_path / str(clock)
@@ -357,14 +369,14 @@ def test_rounds_of_a_client_that_remembers(monkeypatch, tmp_path, name):
             recorded = record(patch, clock=clock)
             client.enrol()
             (secret,) = [piece for piece in recorded.taken() if len(piece) == 32]
-            memo = MemoryMemo(collection.questions[0].mechanism, "x")
+            memo = MemoryMemo(collection.reports[0].mechanism, "x")
             memo._memory = Memory(secret, 1)
             recorded.taken()
             for number in (1, 2, 3):
                 made = client.prepare({"q": "a7"}, number)
                 coins = [piece for piece in recorded.taken() if piece.hex() != made.id]
                 words = ByteCoins(b"".join(coins))
-                assert made.reports == respond(collection, [7], words, {"q": memo})
+                assert made.reports == respond(collection, {"q": 7}, words, {"q": memo})
                 words.finish()
                 bodies.append(made.to_json())
     assert bodies[:3] == bodies[3:]
@@ -423,13 +435,13 @@ def check_headers(heard, single, batch):
     posted = {**host, "authorization": f"Bearer {'s' * 40}"}
     arrow = "application/vnd.apache.arrow.stream"
     expected = [
-        ("GET /v1/manifest HTTP/1.1", host),
+        ("GET /v2/manifest HTTP/1.1", host),
         (
-            "POST /v1/submissions HTTP/1.1",
+            "POST /v2/submissions HTTP/1.1",
             {**posted, "content-type": "application/json", "content-length": str(single)},
         ),
         (
-            "POST /v1/batches HTTP/1.1",
+            "POST /v2/batches HTTP/1.1",
             {**posted, "content-type": arrow, "content-length": str(batch)},
         ),
     ]

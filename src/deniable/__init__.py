@@ -11,15 +11,24 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from deniable.answers import Bins as Bins
+    from deniable.answers import Choice as Choice
+    from deniable.answers import Number as Number
+    from deniable.answers import Several as Several
+    from deniable.answers import Text as Text
+    from deniable.answers import YesNo as YesNo
     from deniable.audit.exact import verify as verify
     from deniable.audit.inference import inference_risk as inference_risk
     from deniable.audit.influence import influence as influence
     from deniable.audit.shuffling import shuffled as shuffled
     from deniable.collection.client import Client as Client
     from deniable.collection.manifest import Collection as Collection
-    from deniable.domain import Domain as Domain
-    from deniable.domain import Text as Text
+    from deniable.core.domain import Domain as Domain
+    from deniable.core.reports import Reports as Reports
+    from deniable.core.tally import Tally as Tally
     from deniable.estimation import Estimate as Estimate
+    from deniable.estimation import Frequencies as Frequencies
+    from deniable.estimation import Numbers as Numbers
     from deniable.estimation import combine as combine
     from deniable.ledger import Ledger as Ledger
     from deniable.longitudinal.changes import Changes as Changes
@@ -35,6 +44,7 @@ if TYPE_CHECKING:
     from deniable.mechanisms import BLH as BLH
     from deniable.mechanisms import BRR as BRR
     from deniable.mechanisms import CMS as CMS
+    from deniable.mechanisms import DRR as DRR
     from deniable.mechanisms import GRR as GRR
     from deniable.mechanisms import HCMS as HCMS
     from deniable.mechanisms import HR as HR
@@ -59,6 +69,7 @@ if TYPE_CHECKING:
     from deniable.mechanisms import BasicRAPPOR as BasicRAPPOR
     from deniable.mechanisms import DBitFlip as DBitFlip
     from deniable.mechanisms import DBitFlipPM as DBitFlipPM
+    from deniable.mechanisms import Joint as Joint
     from deniable.mechanisms import Mechanism as Mechanism
     from deniable.mechanisms import SHist as SHist
     from deniable.mechanisms import from_spec as from_spec
@@ -70,13 +81,17 @@ if TYPE_CHECKING:
     from deniable.privacy import parallel as parallel
     from deniable.privacy import sequential as sequential
     from deniable.privacy import split as split
-    from deniable.reports import Reports as Reports
-    from deniable.tally import Tally as Tally
 
 __version__ = "0.1.0"
 
 # Loaded on first use: `deniable --help` and a client that answers one question stay light.
 _HOMES = {
+    "Bins": "answers",
+    "Choice": "answers",
+    "Number": "answers",
+    "Several": "answers",
+    "Text": "answers",
+    "YesNo": "answers",
     "Client": "collection.client",
     "Collection": "collection.manifest",
     "Ledger": "ledger",
@@ -98,18 +113,19 @@ _HOMES = {
     "Thresh": "longitudinal.thresh",
     "ThreshDevice": "longitudinal.thresh",
     "ThreshServer": "longitudinal.thresh",
-    "Domain": "domain",
+    "Domain": "core.domain",
     "Estimate": "estimation",
+    "Frequencies": "estimation",
+    "Numbers": "estimation",
     "Guarantee": "privacy",
-    "Reports": "reports",
-    "Text": "domain",
-    "Tally": "tally",
+    "Reports": "core.reports",
+    "Tally": "core.tally",
     "combine": "estimation",
 }
 _MECHANISMS = (
-    "BLH", "BRR", "CMS", "GRR", "HCMS", "HR", "HRR", "LBLH", "LGRR", "LOLH", "LOSUE", "LOUE",
+    "BLH", "BRR", "CMS", "DRR", "GRR", "HCMS", "HR", "HRR", "LBLH", "LGRR", "LOLH", "LOSUE", "LOUE",
     "LSOUE", "LSUE", "OLH", "ORAPPOR", "ORR", "OUE", "RAPPOR", "SHE", "SS", "SUE", "THE", "UE",
-    "BasicRAPPOR", "DBitFlip", "DBitFlipPM", "Mechanism", "SHist",
+    "BasicRAPPOR", "DBitFlip", "DBitFlipPM", "Joint", "Mechanism", "SHist",
 )  # fmt: skip
 _HOMES |= dict.fromkeys(_MECHANISMS, "mechanisms")
 

@@ -17,8 +17,50 @@ class InvalidArgument(ValueError):
         self.value = value
         self.allowed = allowed
 
+    def at(self, name: str) -> InvalidArgument:
+        """The same refusal about another name: the caller's."""
+        return type(self)(name, self.value, self.allowed)
+
     def __reduce__(self) -> tuple[Any, ...]:
         return (type(self), (self.name, self.value, self.allowed))
+
+
+class Unsupported(InvalidArgument):
+    """A version, a kind of answer or a mechanism that is not known here: a newer release may."""
+
+    #: The name of this refusal in every client.
+    type = "unsupported"
+
+
+class BrokenPromise(InvalidArgument):
+    """The integers of a channel say more than the epsilon that is declared beside them."""
+
+    type = "broken-promise"
+
+
+class ManifestRefused(ValueError):
+    """A published manifest that a device does not answer.
+
+    ``type`` is ``bad-manifest`` (not the format), ``unsupported`` (made by a newer release) or
+    ``broken-promise`` (its integers say more than its words).
+    """
+
+    def __init__(self, message: str, type: str = "bad-manifest") -> None:  # noqa: A002
+        super().__init__(message)
+        self.type = type
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return (ManifestRefused, (str(self), self.type))
+
+
+class Unshown:
+    """Stands for an answer in a refusal: what somebody typed is never repeated."""
+
+    def __init__(self, answer: Any) -> None:
+        self.type = type(answer).__name__
+
+    def __repr__(self) -> str:
+        return f"an answer of type {self.type}, which is not shown"
 
 
 class MismatchError(ValueError):
@@ -30,10 +72,22 @@ class MismatchError(ValueError):
     prepared: Any = None
 
 
+class OtherCollection(MismatchError):
+    """A manifest is not the one that somebody was told to answer."""
+
+    #: The name of this refusal in every client.
+    type = "other-collection"
+
+
+class AlreadyAnswered(MismatchError):
+    """Another step of the same protocol was answered: nobody answers two of them."""
+
+    type = "answered"
+
+
 class CollectionChanged(MismatchError):
     """Another collection is served where one was answered before: it is another budget."""
 
-    #: The name of this refusal in every client.
     type = "changed"
 
     def __init__(self, address: str, digest: str, epsilon: float, spent: float) -> None:
@@ -71,6 +125,8 @@ class BudgetSpent(ValueError):
 
 class MemoLost(ValueError):
     """A memo is missing, damaged or outdated, and no new budget is started for it."""
+
+    type = "memo"
 
 
 class StoreUnavailable(OSError):

@@ -14,8 +14,8 @@ from numpy.typing import NDArray
 
 from deniable.kernels.bounded import bounded
 from deniable.kernels.jit import inlined, kernel
-from deniable.mechanisms.mixing import FIRST, GOLDEN, RANKED, ROUNDS, SECOND
 from deniable.randomness import Words
+from deniable.splitmix import FIRST, GOLDEN, RANKED, ROUNDS, SECOND
 
 _GOLDEN, _FIRST, _SECOND = np.uint64(GOLDEN), np.uint64(FIRST), np.uint64(SECOND)
 

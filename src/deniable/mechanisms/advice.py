@@ -6,7 +6,7 @@ import math
 from functools import lru_cache
 from itertools import product
 
-from deniable.domain import Text
+from deniable.answers.text import Text
 from deniable.mechanisms.cohorts import CohortMechanism
 from deniable.mechanisms.hashes import LIMITS
 from deniable.privacy.guarantee import MIN_EPSILON

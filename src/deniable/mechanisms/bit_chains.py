@@ -14,8 +14,10 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from deniable.domain import DomainLike
-from deniable.mechanisms.base import batches, pieces
+from deniable.answers.choice import Listed
+from deniable.core.integers import Threshold
+from deniable.core.mechanism import batches, pieces
+from deniable.core.registry import register
 from deniable.mechanisms.memoised import Longitudinal, Memoised
 from deniable.mechanisms.packed import has_bit
 from deniable.mechanisms.unary import OUE, SUE, UnaryEncoding, odds
@@ -30,8 +32,8 @@ class ChainedBits(Memoised, UnaryEncoding):
     A first report is a unary encoding with p = p1 p2 + (1 - p1) q2 and q = q1 p2 + (1 - q1) q2.
     """
 
-    permanent_one: int
-    permanent_zero: int
+    permanent_one: Any
+    permanent_zero: Any
 
     def memoise(self, begun: Any, key: int, coins: Coins) -> bytes:
         return self.permanent_row((key,), coins)
@@ -41,7 +43,7 @@ class ChainedBits(Memoised, UnaryEncoding):
 
     def permanent_row(self, ones: Collection[int], coins: Coins) -> bytes:
         """The row that a device keeps of a row in which these bits are 1: one word a bit."""
-        return self.pack_bits(
+        return self.sets.of(
             v
             for v in range(self.domain.size)
             if coins.below(self.permanent_one if v in ones else self.permanent_zero)
@@ -49,7 +51,7 @@ class ChainedBits(Memoised, UnaryEncoding):
 
     def reported_row(self, row: bytes, coins: Coins) -> bytes:
         """A report of a kept row: one word a bit."""
-        return self.pack_bits(
+        return self.sets.of(
             v
             for v in range(self.domain.size)
             if coins.below(self.one if has_bit(row, v) else self.zero)
@@ -146,36 +148,24 @@ class LongitudinalUnary(Longitudinal, ChainedBits):
     - q2)^t) / (p1 (1 - p2)^t + (1 - p1) (1 - q2)^t)].
     """
 
-    thresholds = ("permanent_one", "permanent_zero", "one", "zero")
+    permanent_one = Threshold()
+    permanent_zero = Threshold()
     first: ClassVar[type[UnaryEncoding]]
     symmetric: ClassVar[bool]
 
-    def __init__(
-        self,
-        domain: DomainLike,
-        epsilon_inf: float,
-        epsilon_1: float | None = None,
-        *,
-        calibration: str = "exact",
-        permanent_one: int | None = None,
-        permanent_zero: int | None = None,
-        one: int | None = None,
-        zero: int | None = None,
-    ) -> None:
-        thresholds = {"permanent_one": permanent_one, "permanent_zero": permanent_zero}
-        thresholds |= {"zero": zero, "one": one}
-        super().__init__(domain, epsilon_inf, epsilon_1, calibration=calibration, **thresholds)
+    def derive_permanent_one(self) -> int:
+        return self.first(2, self.epsilon_inf).one
 
-    def _derive(self, name: str) -> int:
-        if name in ("permanent_one", "permanent_zero"):
-            step: int = getattr(self.first(2, self.epsilon_inf), name.removeprefix("permanent_"))
-            return step
-        return self._zero() if name == "zero" else self._one(self.zero)
+    def derive_permanent_zero(self) -> int:
+        return self.first(2, self.epsilon_inf).zero
+
+    def derive_one(self) -> int:
+        return self._one(self.zero)
 
     def _one(self, zero: int) -> int:
         return SCALE - zero if self.symmetric else SCALE // 2
 
-    def _zero(self) -> int:
+    def derive_zero(self) -> int:
         """The smallest q2, by bisection, that keeps epsilon_1."""
         most = exp_below(self.epsilon_1)
         self._check_feasible(self._ratio(0))
@@ -192,6 +182,7 @@ class LongitudinalUnary(Longitudinal, ChainedBits):
         return odds(p1 * p2 + (1 - p1) * q2) / odds(q1 * p2 + (1 - q1) * q2)
 
 
+@register
 class LSUE(LongitudinalUnary):
     """Symmetric bits twice, Basic RAPPOR: a first report is exactly SUE(epsilon_1).
 
@@ -205,6 +196,7 @@ class LSUE(LongitudinalUnary):
     symmetric = True
 
 
+@register
 class LOSUE(LongitudinalUnary):
     """Optimised bits for ever, symmetric ones after: a first report is exactly OUE(epsilon_1).
 
@@ -214,20 +206,24 @@ class LOSUE(LongitudinalUnary):
     name = "losue"
     paper = "Arcolezi et al. 2022"
     good_for = "any k up to some thousands, asked for again and again: low variance"
+    automatic = (Listed,)
     first = OUE
     symmetric = True
 
 
+@register
 class LOUE(LongitudinalUnary):
     """Optimised bits twice: p1 = p2 = 1/2, which allows e^eps_1 < (2 e^eps_inf + 1) / 3 only."""
 
     name = "loue"
     paper = "Arcolezi et al. 2022"
     good_for = "comparison with LOSUE"
+    automatic = (Listed,)
     first = OUE
     symmetric = False
 
 
+@register
 class LSOUE(LongitudinalUnary):
     """Symmetric bits for ever, optimised ones after.
 
@@ -237,5 +233,6 @@ class LSOUE(LongitudinalUnary):
     name = "lsoue"
     paper = "Arcolezi et al. 2022"
     good_for = "comparison with LOSUE"
+    automatic = (Listed,)
     first = SUE
     symmetric = False

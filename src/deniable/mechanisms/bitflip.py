@@ -5,18 +5,24 @@ Ding, Kulkarni and Yekhanin (2017), also written wBitFlip; with a memo, dBitFlip
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from fractions import Fraction
 from functools import cached_property
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
-from deniable.domain import Domain, DomainLike
-from deniable.errors import InvalidArgument, require_int
-from deniable.mechanisms.base import Counts, Floats, batches
+from deniable.arrays import Counts, Floats
+from deniable.core.domain import DomainLike
+from deniable.core.integers import Design, Threshold
+from deniable.core.layout import Bits, Record
+from deniable.core.mechanism import batches
+from deniable.core.registry import register
+from deniable.errors import InvalidArgument
+from deniable.mechanisms.frequency import Supports
 from deniable.mechanisms.memoised import Memoised
-from deniable.mechanisms.packed import PackedMechanism, has_bit
+from deniable.mechanisms.packed import PackedMechanism, has_bit, unpacked
 from deniable.mechanisms.unary import odds
 from deniable.privacy import Clue, Guarantee, Lasting, kept_below
 from deniable.randomness import SCALE, Coins, Keystream
@@ -25,7 +31,8 @@ from deniable.randomness import SCALE, Coins, Keystream
 USUAL_WIDTH = 4
 
 
-class DBitFlip(PackedMechanism):
+@register
+class DBitFlip(PackedMechanism, Supports):
     """A report (asked, yes): two sets of values, the ``w`` asked about and those answered with yes.
 
     The asked ones are any w of the k, whatever the answer. Each is answered rightly with p = s / (s
@@ -38,22 +45,13 @@ class DBitFlip(PackedMechanism):
     name = "dbitflip"
     paper = "Ding et al. 2017"
     good_for = "comparison with Microsoft's telemetry"
-    design = ("w",)
-    thresholds = ("keep",)
-    w: int
-    keep: int
+    w = Design(1, lambda m: m.domain.size)
+    keep = Threshold()
 
-    def __init__(
-        self, domain: DomainLike, epsilon: float, *, w: int | None = None, keep: int | None = None
-    ) -> None:
-        domain = Domain.of(domain)
-        if w is not None:
-            require_int("w", w, 1, domain.size)
-        super().__init__(domain, epsilon, w=w, keep=keep)
+    def derive_w(self) -> int:
+        return min(USUAL_WIDTH, self.domain.size)
 
-    def _derive(self, name: str) -> int:
-        if name == "w":
-            return min(USUAL_WIDTH, self.domain.size)
+    def derive_keep(self) -> int:
         return kept_below(Fraction(self.epsilon) / self.differing)
 
     @property
@@ -71,11 +69,11 @@ class DBitFlip(PackedMechanism):
         for i in range(self.w):
             j = i + coins.choice(len(values) - i)
             values[i], values[j] = values[j], values[i]
-        return self.pack_bits(values[: self.w])
+        return self.sets.of(values[: self.w])
 
     def flip(self, asked: bytes, value: int, coins: Coins) -> bytes:
         """The answers to what was asked: w words."""
-        return self.pack_bits(
+        return self.sets.of(
             v
             for v in range(self.domain.size)
             if has_bit(asked, v) and coins.below(self.keep) == (v == value)
@@ -85,14 +83,10 @@ class DBitFlip(PackedMechanism):
     def coin_words(self) -> int:
         return 2 * self.w
 
-    @property
-    def dtype(self) -> np.dtype[Any]:
-        row = np.dtype((np.uint8, (self.row_bytes,)))
-        return np.dtype([("asked", row), ("yes", row)])
-
-    @property
-    def bits_per_report(self) -> int:
-        return 2 * self.domain.size
+    @cached_property
+    def layout(self) -> Record:
+        asked = Bits(self.domain.size, self.w)
+        return Record({"asked": asked, "yes": self.sets}, (_answered, _all_answered))
 
     @cached_property
     def guarantee(self) -> Guarantee:
@@ -114,19 +108,22 @@ class DBitFlip(PackedMechanism):
         return 2 * self.domain.size
 
     def count(self, data: NDArray[Any]) -> Counts:
-        from deniable.kernels.subset import sizes_differ
-
-        asked, yes = (np.ascontiguousarray(data[name]) for name in ("asked", "yes"))
-        if sizes_differ(asked, self.w):
-            raise InvalidArgument("reports", "another number of questions", f"{self.w} questions")
-        if np.any(yes & ~asked):
-            raise InvalidArgument("reports", "an answer to no question", "answers to what is asked")
-        return np.concatenate([super().count(asked), super().count(yes)])
+        return self.layout.count_parts(data)
 
     def possible_counts(self, counts: Counts, n: int) -> bool:
         asked, yes = counts.reshape(2, -1)
         inside = np.all((yes >= 0) & (yes <= asked) & (asked <= n))
         return bool(inside) and int(asked.sum()) == n * self.w
+
+    def told(self, data: NDArray[Any], values: NDArray[Any]) -> NDArray[Any]:
+        """-1 if a device was not asked about a value, else the bit that it answered."""
+        asked, yes = (
+            unpacked(data[name], self.domain.size)[:, values] for name in ("asked", "yes")
+        )
+        return np.where(asked, yes.astype(np.int8), np.int8(-1))
+
+    def supports(self, counts: Counts, n: int) -> None:
+        """None: a report says nothing about values that it was not asked about."""
 
     def unbiased(self, counts: Counts, n: int) -> Floats:
         asked, yes = counts.reshape(2, -1)
@@ -186,6 +183,20 @@ class DBitFlip(PackedMechanism):
         return yes[: len(keys)] & asked
 
 
+_ASKED_ONLY = "answers to what is asked only"
+
+
+def _answered(parts: Sequence[bytes]) -> str | None:
+    asked, yes = (int.from_bytes(part, "little") for part in parts)
+    return _ASKED_ONLY if yes & ~asked else None
+
+
+def _all_answered(parts: Sequence[NDArray[Any]]) -> str | None:
+    asked, yes = parts
+    return _ASKED_ONLY if np.any(yes & ~asked) else None
+
+
+@register
 class DBitFlipPM(Memoised, DBitFlip):
     """DBitFlip with permanent memoisation: the questions are drawn once, the answers once a key.
 
@@ -197,6 +208,12 @@ class DBitFlipPM(Memoised, DBitFlip):
     name = "dbitflippm"
     key_is_value = False
     good_for = "comparison with Microsoft's telemetry; reports can be followed"
+
+    @classmethod
+    def repeated(cls, domain: DomainLike, epsilon_inf: float, first: float | None = None) -> Self:
+        if first is not None:
+            raise InvalidArgument("epsilon_1", first, "left out: all reports are the same")
+        return cls(domain, epsilon_inf)
 
     def begin(self, coins: Coins) -> bytes:
         return self.ask(coins)

@@ -10,16 +10,18 @@ from __future__ import annotations
 from fractions import Fraction
 from functools import cached_property
 from math import isqrt
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from deniable.domain import Domain, DomainLike
-from deniable.mechanisms.base import batches, mixture_keep, mixture_ratio, mixture_share
+from deniable.answers.choice import Listed
+from deniable.core.integers import Threshold
+from deniable.core.layout import Index
+from deniable.core.mechanism import batches, mixture_keep, mixture_ratio, mixture_share
+from deniable.core.registry import register
 from deniable.mechanisms.direct import GRR
-from deniable.mechanisms.hashing import MAX_CELLS, OLH, LocalHashing, check_hash
-from deniable.mechanisms.index import index_dtype
+from deniable.mechanisms.hashing import MAX_CELLS, OLH, LocalHashing
 from deniable.mechanisms.memoised import Longitudinal
 from deniable.privacy import Clue, Lasting, exp_below
 from deniable.randomness import SCALE, Coins, Keystream
@@ -33,17 +35,18 @@ class RandomisedChain(Longitudinal):
     (a b - 1) / (a - b), which is right for K = 2 only and else costs less than epsilon_1.
     """
 
-    permanent_keep: int
-    keep: int
+    permanent_keep = Threshold()
+    keep = Threshold()
 
     @property
     def outcomes(self) -> int:
         """K, what both steps choose from."""
         return self.domain.size
 
-    def _derive(self, name: str) -> int:
-        if name == "permanent_keep":
-            return mixture_keep(self.epsilon_inf, self.outcomes)
+    def derive_permanent_keep(self) -> int:
+        return mixture_keep(self.epsilon_inf, self.outcomes)
+
+    def derive_keep(self) -> int:
         self._check_feasible(mixture_ratio(self.permanent_share, self.outcomes))
         a, b = exp_below(self.epsilon_inf), exp_below(self.epsilon_1)
         if self.exact:
@@ -100,33 +103,21 @@ class RandomisedChain(Longitudinal):
         """One step of many indices."""
         from deniable.kernels.direct import keep_or_draw
 
-        out = np.empty(len(indices), dtype=index_dtype(self.outcomes))
+        out = np.empty(len(indices), dtype=Index(self.outcomes).dtype)
         size = np.uint64(self.outcomes)
         for some, target, words in batches(indices, out, keystream, 2):
             keep_or_draw(target, some, words, size, np.uint64(keep))
         return out
 
 
+@register
 class LGRR(RandomisedChain, GRR):
     """Generalised randomised response twice; a first report is exactly GRR(epsilon_1)."""
 
     name = "lgrr"
     paper = "Arcolezi et al. 2022"
     good_for = "few values, asked for again and again"
-    thresholds = ("permanent_keep", "keep")
-
-    def __init__(
-        self,
-        domain: DomainLike,
-        epsilon_inf: float,
-        epsilon_1: float | None = None,
-        *,
-        calibration: str = "exact",
-        permanent_keep: int | None = None,
-        keep: int | None = None,
-    ) -> None:
-        thresholds = {"permanent_keep": permanent_keep, "keep": keep}
-        super().__init__(domain, epsilon_inf, epsilon_1, calibration=calibration, **thresholds)
+    automatic = (Listed,)
 
     def instant(self, begun: Any, kept: int, coins: Coins) -> int:
         return self._step(kept, self.keep, coins)
@@ -147,29 +138,10 @@ class HashedChain(RandomisedChain, LocalHashing):
     What is kept is kept by cell: however often the answer changes, a device draws at most g times.
     """
 
-    design = ("g", "modulus")
-    thresholds = ("permanent_keep", "keep")
     key_is_value = False
-    most_cells: ClassVar[int] = MAX_CELLS
     begin = LocalHashing.begin
     key = LocalHashing.key
     keys_of = LocalHashing.keys_of
-
-    def __init__(
-        self,
-        domain: DomainLike,
-        epsilon_inf: float,
-        epsilon_1: float | None = None,
-        *,
-        calibration: str = "exact",
-        g: int | None = None,
-        modulus: int | None = None,
-        permanent_keep: int | None = None,
-        keep: int | None = None,
-    ) -> None:
-        integers = check_hash(Domain.of(domain).size, g, modulus, self.most_cells)
-        integers |= {"permanent_keep": permanent_keep, "keep": keep}
-        super().__init__(domain, epsilon_inf, epsilon_1, calibration=calibration, **integers)
 
     @property
     def begin_words(self) -> int:
@@ -208,6 +180,7 @@ class HashedChain(RandomisedChain, LocalHashing):
         return out
 
 
+@register
 class LBLH(HashedChain):
     """Two cells: however often the answer changes, a device draws at most twice."""
 
@@ -216,10 +189,11 @@ class LBLH(HashedChain):
     good_for = "comparison with LOLH: never more than two draws are kept"
     most_cells = 2
 
-    def _derive(self, name: str) -> int:
-        return 2 if name == "g" else super()._derive(name)
+    def derive_g(self) -> int:
+        return 2
 
 
+@register
 class LOLH(HashedChain):
     """The cells that suit a first report best; that report is exactly OLH(epsilon_1).
 
@@ -230,10 +204,9 @@ class LOLH(HashedChain):
     name = "lolh"
     paper = "Arcolezi et al. 2023"
     good_for = "huge domains, asked for again and again"
+    automatic = (Listed,)
 
-    def _derive(self, name: str) -> int:
-        if name != "g":
-            return super()._derive(name)
+    def derive_g(self) -> int:
         if self.exact:
             return min(OLH.suggest_g(self.domain.size, self.epsilon_1), self.modulus)
         cells = _paper_cells(exp_below(self.epsilon_inf), exp_below(self.epsilon_1))

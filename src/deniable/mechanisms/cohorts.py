@@ -18,12 +18,17 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from deniable.domain import MAX_SIZE, Candidates, DomainLike, Text
+from deniable.answers.choice import Listed
+from deniable.answers.text import Text
+from deniable.arrays import Counts, Floats
+from deniable.core.domain import MAX_SIZE, Domain
+from deniable.core.integers import Design, Threshold
+from deniable.core.layout import Index, Record
+from deniable.core.mechanism import batches
 from deniable.errors import InvalidArgument, is_number, require_int
-from deniable.mechanisms.base import Counts, Floats, Mechanism, batches
 from deniable.mechanisms.collisions import mean_square
+from deniable.mechanisms.frequency import Supports
 from deniable.mechanisms.hashes import LIMITS, PublicHashes
-from deniable.mechanisms.index import index_bits, index_dtype
 from deniable.privacy import Guarantee, check_epsilon
 from deniable.randomness import Coins, Keystream
 
@@ -31,7 +36,14 @@ from deniable.randomness import Coins, Keystream
 COMPARED_COHORTS = 1 << 12
 
 
-class CohortMechanism(PublicHashes, Mechanism):
+def listed_once(m: CohortMechanism, permuted: int) -> str | None:
+    """The rule of ``permuted``: only listed values can be dealt out, to one cell each."""
+    if permuted and (m.is_open or m.hashes > 1):
+        return "0 for answers that may be any text, and for several hash functions"
+    return None
+
+
+class CohortMechanism(PublicHashes, Supports):
     """A report (cohort, inner report); the cohort is drawn whatever the value.
 
     Let C be the number of cohorts, p and q those of the inner mechanism, and P the probability that
@@ -42,46 +54,43 @@ class CohortMechanism(PublicHashes, Mechanism):
     f_u^2 to the variance, r = P / (1 - P): it does not vanish with n (see `variance_line`).
     """
 
-    design: ClassVar[tuple[str, ...]] = ("cohorts", "width", "seed")
+    takes = (Listed, Text)
     small_design = {"cohorts": 2, "width": 4, "seed": 3}
     independent = False
-    takes_text = True
-    inner_family: ClassVar[type[Mechanism]]
+    inner_family: ClassVar[type[Supports]]
 
     #: Whether listed values are dealt out by permutations unless the caller says otherwise.
     deals: ClassVar[bool] = False
     #: Numbers of hash functions that `suggest` compares.
     hashes_to_try: ClassVar[tuple[int, ...]] = (1,)
 
-    def __init__(self, domain: DomainLike, epsilon: float, **integers: int | None) -> None:
-        for name, given in integers.items():
-            if name in LIMITS and given is not None:
-                require_int(name, given, *LIMITS[name])
-        free = isinstance(domain, (Text, Candidates))
-        if integers.get("permuted") and (free or (integers.get("hashes") or 1) > 1):
-            allowed = "0 for answers that may be any text, and for several hash functions"
-            raise InvalidArgument("permuted", integers["permuted"], allowed)
-        super().__init__(domain, epsilon, **integers)
+    cohorts = Design(*LIMITS["cohorts"])
+    width = Design(*LIMITS["width"])
+    seed = Design(*LIMITS["seed"], default=0)
 
     # ---- the channel
+
+    def derive_cohorts(self) -> int:
+        return self._suggested(width=self.width)["cohorts"]
+
+    def derive_width(self) -> int:
+        return self._suggested()["width"]
+
+    def _suggested(self, **fixed: int) -> dict[str, int]:
+        size = None if self.is_open else self.domain.size
+        return self.suggest(self.epsilon, size=size, hashes=self.hashes, **fixed)
 
     @cached_property
     def inner(self) -> Any:
         """What randomises a cell."""
         return self._inner(**{name: getattr(self, name) for name in self.thresholds})
 
-    def _inner(self, **thresholds: int) -> Mechanism:
+    def _inner(self, **thresholds: int) -> Any:
         return self.inner_family(self.width, share_of(self.epsilon, self.hashes), **thresholds)
 
-    def _derive(self, name: str) -> int:
-        if name in self.thresholds:
-            threshold: int = getattr(self._inner(), name)
-            return threshold
-        if name == "permuted":
-            return int(self.deals and not self.is_open)
-        size = None if self.is_open else self.domain.size
-        fixed = {key: vars(self)[key] for key in ("width", "hashes") if key in vars(self)}
-        return {"seed": 0, "hashes": 1, **self.suggest(self.epsilon, size=size, **fixed)}[name]
+    @classmethod
+    def advised(cls, domain: Domain, epsilon: float, n: int) -> dict[str, int]:
+        return cls.suggest(epsilon, n) if domain.is_open else {}
 
     @classmethod
     def suggest(
@@ -128,14 +137,10 @@ class CohortMechanism(PublicHashes, Mechanism):
         words: int = self.inner.coin_words
         return 1 + words
 
-    @property
-    def dtype(self) -> np.dtype[Any]:
-        return np.dtype([("cohort", index_dtype(self.cohorts)), ("report", self.inner.dtype)])
-
-    @property
-    def bits_per_report(self) -> int:
-        bits: int = self.inner.bits_per_report
-        return index_bits(self.cohorts) + bits
+    @cached_property
+    def layout(self) -> Record:
+        cohort = Index(self.cohorts, noun="a cohort")
+        return Record({"cohort": cohort, "report": self.inner.layout})
 
     @cached_property
     def guarantee(self) -> Guarantee:
@@ -170,8 +175,7 @@ class CohortMechanism(PublicHashes, Mechanism):
     def count(self, data: NDArray[Any]) -> Counts:
         # Copied once: records are far apart, and each pass over them reads all of their memory.
         cohorts = np.ascontiguousarray(data["cohort"])
-        if data.size and (highest := int(cohorts.max())) >= self.cohorts:
-            raise InvalidArgument("reports", highest, f"cohorts of 0..{self.cohorts - 1}")
+        self.layout.fields["cohort"].check(cohorts)
         table = np.zeros((self.cohorts, 1 + self.inner.cells), dtype=np.int64)
         table[:, 0] = np.bincount(cohorts, minlength=self.cohorts)
         self._count_inner(cohorts, data["report"], table[:, 1:])
@@ -308,8 +312,12 @@ class CohortMechanism(PublicHashes, Mechanism):
 class CohortIndices(CohortMechanism):
     """Cohorts whose inner reports are an index."""
 
-    thresholds = ("keep",)
-    keep: int
+    counts_suffice = True
+    keep = Threshold()
+
+    def derive_keep(self) -> int:
+        keep: int = self._inner().keep
+        return keep
 
     def _randomised(self, cells: Sequence[int], coins: Coins) -> Any:
         return self.inner.report(cells[0], coins)
@@ -322,9 +330,7 @@ class CohortIndices(CohortMechanism):
     def _count_inner(self, cohorts: NDArray[Any], inner: NDArray[Any], table: Counts) -> None:
         from deniable.kernels.groups import index_counts
 
-        cells: int = self.inner.cells
-        if inner.size and (highest := int(inner.max())) >= cells:
-            raise InvalidArgument("reports", highest, f"indices of 0..{cells - 1}")
+        self.inner.layout.check(inner)
         index_counts(cohorts, inner, table)
 
 
@@ -336,10 +342,26 @@ class CohortBits(CohortMechanism):
     supports, but each value has the mean of its bits.
     """
 
+    one = Threshold()
+    zero = Threshold()
+
+    def derive_one(self) -> int:
+        one: int = self._inner().one
+        return one
+
+    def derive_zero(self) -> int:
+        zero: int = self._inner().zero
+        return zero
+
     @property
     def two_valued(self) -> bool:  # type: ignore[override]
         """A report is as likely as the bits of the value say; so two likelihoods for one bit."""
         return self.hashes == 1
+
+    @property
+    def known_likelihood(self) -> bool:
+        """It has a factor for each bit of the Bloom filter."""
+        return True
 
     def _randomised(self, cells: Sequence[int], coins: Coins) -> Any:
         return self.inner.randomised(cells, coins)
@@ -352,11 +374,7 @@ class CohortBits(CohortMechanism):
     def _count_inner(self, cohorts: NDArray[Any], inner: NDArray[Any], table: Counts) -> None:
         from deniable.kernels.groups import bit_counts
 
-        sums = bit_counts(inner, cohorts, self.cohorts)
-        if sums[:, self.width :].any():
-            allowed = f"rows whose bits from {self.width} on are zero"
-            raise InvalidArgument("reports", "a padding bit that is set", allowed)
-        table[:] = sums[:, : self.width]
+        table[:] = self.inner.sets.without_padding(bit_counts(inner, cohorts, self.cohorts))
 
 
 def share_of(epsilon: float, hashes: int) -> float:

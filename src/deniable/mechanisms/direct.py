@@ -7,13 +7,17 @@ from __future__ import annotations
 
 from fractions import Fraction
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from deniable.domain import DomainLike
-from deniable.mechanisms.base import Counts, batches, mixture_keep, mixture_ratio
+from deniable.answers.choice import Listed
+from deniable.arrays import Counts
+from deniable.core.integers import Threshold
+from deniable.core.mechanism import batches, mixture_keep, mixture_ratio
+from deniable.core.registry import register
+from deniable.mechanisms.frequency import Supports
 from deniable.mechanisms.index import IndexMechanism, KeptBit
 from deniable.privacy import Guarantee
 from deniable.randomness import SCALE, Coins, Keystream
@@ -22,6 +26,7 @@ if TYPE_CHECKING:
     from numpy.random import Generator
 
 
+@register
 class BRR(KeptBit):
     """Binary randomised response: tell the truth with probability p, else the opposite.
 
@@ -32,9 +37,8 @@ class BRR(KeptBit):
     paper = "Warner 1965"
     good_for = "a yes/no question: optimal, one bit"
     only_size = 2
-
-    def __init__(self, domain: DomainLike, epsilon: float, *, keep: int | None = None) -> None:
-        super().__init__(domain, epsilon, keep=keep)
+    direct = True
+    automatic = (Listed,)
 
     def report(self, value: int, coins: Coins) -> int:
         return value if coins.below(self.keep) else 1 - value
@@ -46,6 +50,10 @@ class BRR(KeptBit):
     @property
     def q(self) -> Fraction:
         return 1 - self.p
+
+    @property
+    def blanket(self) -> Fraction:
+        return self.q
 
     def _simulate(self, histogram: Counts, rng: Generator) -> Counts:
         """Each group keeps Bin(h_v, p) of its answers; the rest goes to the other."""
@@ -59,7 +67,8 @@ class BRR(KeptBit):
             keep_or_flip(target, some, words, np.uint64(self.keep))
 
 
-class GRR(IndexMechanism):
+@register
+class GRR(IndexMechanism, Supports):
     """Generalised randomised response (k-RR): keep the value or draw uniformly from all k.
 
     Keeping with t = (e^eps - 1) / (e^eps - 1 + k) gives p = t + (1 - t) / k = e^eps / (e^eps + k -
@@ -69,14 +78,12 @@ class GRR(IndexMechanism):
     name = "grr"
     paper = "Kairouz et al. 2016"
     good_for = "few values (k < 3 e^eps + 2): the smallest report"
-    thresholds: ClassVar[tuple[str, ...]] = ("keep",)
+    automatic = (Listed,)
     two_valued = True
-    keep: int
+    direct = True
+    keep = Threshold()
 
-    def __init__(self, domain: DomainLike, epsilon: float, *, keep: int | None = None) -> None:
-        super().__init__(domain, epsilon, keep=keep)
-
-    def _derive(self, name: str) -> int:
+    def derive_keep(self) -> int:
         return mixture_keep(self.epsilon, self.domain.size)
 
     def report(self, value: int, coins: Coins) -> int:
@@ -103,6 +110,11 @@ class GRR(IndexMechanism):
     @property
     def q(self) -> Fraction:
         return (1 - self.share) / self.domain.size
+
+    @property
+    def blanket(self) -> Fraction:
+        """A little below q: `Coins.choice` rounds."""
+        return (1 - self.share) * (SCALE // self.domain.size) / SCALE
 
     def _simulate(self, histogram: Counts, rng: Generator) -> Counts:
         """Each group keeps Bin(h_v, t) of its answers; the rest falls anywhere."""

@@ -12,18 +12,26 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from deniable.domain import DomainLike
-from deniable.errors import InvalidArgument, require_int
-from deniable.mechanisms.base import Counts, Floats, batches, mixture_keep, mixture_ratio
+from deniable.answers.choice import Listed
+from deniable.arrays import Counts, Floats
+from deniable.core.integers import Design, Threshold
+from deniable.core.mechanism import batches, mixture_keep, mixture_ratio
+from deniable.core.registry import register
 from deniable.mechanisms.index import IndexMechanism
-from deniable.mechanisms.mixing import mixed_all
 from deniable.privacy import Guarantee, check_epsilon, exp_below
 from deniable.randomness import SCALE, Coins, Keystream
+from deniable.splitmix import mixed_all
 
 _HALF = Fraction(1, 2)
 MAX_BLOCK = 1 << 31
 
 
+def power_of_two(m: object, number: int) -> str | None:
+    """The rule of integers that must be one."""
+    return "a power of two" if number & (number - 1) else None
+
+
+@register
 class HR(IndexMechanism):
     """M blocks of b = ``block`` indices; a value owns one of the rows 1..b-1 of one block.
 
@@ -40,28 +48,11 @@ class HR(IndexMechanism):
     name = "hr"
     paper = "Acharya et al. 2019"
     good_for = "huge domains: report and decoding cost only log k"
-    design = ("block", "seed")
-    thresholds = ("keep",)
+    automatic = (Listed,)
     two_valued = True
-    block: int
-    seed: int
-    keep: int
-
-    def __init__(
-        self,
-        domain: DomainLike,
-        epsilon: float,
-        *,
-        block: int | None = None,
-        seed: int = 0,
-        keep: int | None = None,
-    ) -> None:
-        require_int("seed", seed, -1, (1 << 32) - 1)
-        if block is not None:
-            require_int("block", block, 2, MAX_BLOCK)
-            if block & (block - 1):
-                raise InvalidArgument("block", block, "a power of two")
-        super().__init__(domain, epsilon, block=block, seed=seed, keep=keep)
+    block = Design(2, MAX_BLOCK, rule=power_of_two)
+    seed = Design(-1, (1 << 32) - 1, default=0)
+    keep = Threshold()
 
     @staticmethod
     def suggest_block(k: int, epsilon: float) -> int:
@@ -74,9 +65,10 @@ class HR(IndexMechanism):
 
         return min((1 << j for j in range(1, k.bit_length() + 1)), key=average_variance)
 
-    def _derive(self, name: str) -> int:
-        if name == "block":
-            return self.suggest_block(self.domain.size, self.epsilon)
+    def derive_block(self) -> int:
+        return self.suggest_block(self.domain.size, self.epsilon)
+
+    def derive_keep(self) -> int:
         return mixture_keep(self.epsilon, self.blocks, _HALF)
 
     @property
@@ -119,13 +111,18 @@ class HR(IndexMechanism):
         return _HALF
 
     @property
-    def _places(self) -> NDArray[np.int64]:
+    def chances(self) -> tuple[Fraction, Fraction] | None:
+        return (self.p, self.q) if self.blocks == 1 else None
+
+    @property
+    def value_places(self) -> NDArray[np.int64]:
+        """The place of each value: its block, and the row within it."""
         return public_permutation(self.domain.size, self.seed)
 
     @cached_property
     def owners(self) -> NDArray[np.uint64]:
         """The block and row of each value, as block * 2**32 + row."""
-        block, row = np.divmod(self._places, self.block - 1)
+        block, row = np.divmod(self.value_places, self.block - 1)
         return ((block << 32) + row + 1).astype(np.uint64)
 
     def fill(self, values: NDArray[np.uint32], out: NDArray[Any], keystream: Keystream) -> None:
@@ -144,11 +141,11 @@ class HR(IndexMechanism):
     def _contrasts(self, counts: Counts) -> Counts:
         """2 c(S_v) - c(block of v): row r of the block's Walsh-Hadamard transform."""
         rows = walsh_hadamard(counts.reshape(self.blocks, self.block))[:, 1:]
-        return rows.reshape(-1)[self._places]
+        return rows.reshape(-1)[self.value_places]
 
     def variance_line(self, f: Floats, n: int) -> tuple[Floats, Floats]:
         """n Var = (t F + (1 - t) / M) / t^2 - f_v."""
-        owner = self._places // (self.block - 1)
+        owner = self.value_places // (self.block - 1)
         shares = np.bincount(owner, weights=f, minlength=self.blocks).astype(np.float64)
         return self._line(shares[owner], f)
 
@@ -164,7 +161,7 @@ class HR(IndexMechanism):
     ) -> tuple[Floats, Floats]:
         """n Var = c(block) / (n t^2) - f_v: the block's count is known, at least one is assumed."""
         in_block = np.maximum(counts.reshape(self.blocks, self.block).sum(axis=1), 1) / n
-        owner = self._places // (self.block - 1)
+        owner = self.value_places // (self.block - 1)
         a = in_block[owner] * (SCALE / self.keep) ** 2
         return a, np.full(a.shape, -1.0)
 

@@ -11,11 +11,12 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from deniable.domain import OUTSIDE, Candidates, Domain, Text, text_code, text_codes
+from deniable.answers.text import OUTSIDE, text_code, text_codes
+from deniable.core.domain import Domain
 from deniable.errors import InvalidArgument
 from deniable.mechanisms.collisions import Collisions
-from deniable.mechanisms.mixing import mixed, mixed_all, permuted
 from deniable.randomness import SCALE
+from deniable.splitmix import mixed, mixed_all, permuted
 
 Some: TypeAlias = slice | NDArray[np.int64]
 
@@ -46,7 +47,7 @@ class PublicHashes:
     @property
     def is_open(self) -> bool:
         """Whether answers may be any text."""
-        return isinstance(self.domain, (Text, Candidates))
+        return self.domain.is_open
 
     def cells_of(self, value: int, cohort: int) -> list[int]:
         """The cell of a value (an index, or the code of a text) under each hash of a cohort."""
@@ -59,10 +60,10 @@ class PublicHashes:
 
     def _code(self, value: int) -> int:
         """One of `codes`, without making all."""
-        if isinstance(self.domain, Text):
+        if not self.domain.is_listed:
             return value
         texts = self.domain.texts
-        if isinstance(self.domain, Candidates) and value == self.domain.size - 1:
+        if self.domain.is_open and value == self.domain.size - 1:
             raise InvalidArgument("value", OUTSIDE, "a candidate: the outside has no cells")
         return mixed(value) if texts is None else text_code(texts[value])
 

@@ -14,10 +14,13 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from deniable.domain import Domain, DomainLike
-from deniable.errors import InvalidArgument, require_int
-from deniable.mechanisms.base import Counts, Mechanism, batches, mixture_keep, mixture_ratio
-from deniable.mechanisms.index import index_bits, index_dtype
+from deniable.answers.choice import Listed
+from deniable.arrays import Counts
+from deniable.core.integers import Design, Threshold
+from deniable.core.layout import Index, Record
+from deniable.core.mechanism import batches, mixture_keep, mixture_ratio
+from deniable.core.registry import register
+from deniable.mechanisms.frequency import Supports
 from deniable.privacy import Guarantee, check_epsilon, exp_below
 from deniable.randomness import SCALE, Coins, Keystream
 
@@ -25,7 +28,13 @@ MERSENNE_31 = (1 << 31) - 1
 MAX_CELLS = 1 << 16
 
 
-class LocalHashing(Mechanism):
+def _tells_apart(m: LocalHashing, modulus: int) -> str | None:
+    """Whether hash functions modulo this number tell all values apart."""
+    fits = m.domain.size <= modulus and _is_prime(modulus)
+    return None if fits else f"a prime of at least {m.domain.size}"
+
+
+class LocalHashing(Supports):
     """A report (a, b, c, y): the hash h(v) = ((a v + b) v + c) mod P, and a cell y of 0..g-1.
 
     Value v lies in cell floor(h(v) g / P). The cell of the true value is kept, or any cell drawn,
@@ -36,25 +45,16 @@ class LocalHashing(Mechanism):
     exactly.
     """
 
-    design = ("g", "modulus")
-    thresholds: ClassVar[tuple[str, ...]] = ("keep",)
     small_design = {"modulus": 5}
     two_valued = True
-    g: int
-    modulus: int
-    keep: int
+    #: The most cells that hash functions may have.
+    most_cells: ClassVar[int] = MAX_CELLS
+    g = Design(2, lambda m: min(m.modulus, m.most_cells))
+    modulus = Design(2, MERSENNE_31, default=MERSENNE_31, rule=_tells_apart)
+    keep = Threshold()
 
-    def __init__(
-        self,
-        domain: DomainLike,
-        epsilon: float,
-        *,
-        g: int | None = None,
-        modulus: int | None = None,
-        keep: int | None = None,
-    ) -> None:
-        design = check_hash(Domain.of(domain).size, g, modulus)
-        super().__init__(domain, epsilon, **design, keep=keep)
+    def derive_keep(self) -> int:
+        return mixture_keep(self.epsilon, self.g)
 
     def report(self, value: int, coins: Coins) -> tuple[int, int, int, int]:
         hashed = self.begin(coins)
@@ -82,13 +82,15 @@ class LocalHashing(Mechanism):
     def coin_words(self) -> int:
         return 5
 
-    @property
-    def dtype(self) -> np.dtype[Any]:
-        return np.dtype([("a", "<u4"), ("b", "<u4"), ("c", "<u4"), ("y", index_dtype(self.g))])
+    @cached_property
+    def layout(self) -> Record:
+        coefficient = Index(self.modulus, 4, "a coefficient")
+        cell = Index(self.g, noun="a cell")
+        return Record({"a": coefficient, "b": coefficient, "c": coefficient, "y": cell})
 
     @property
-    def bits_per_report(self) -> int:
-        return 3 * index_bits(self.modulus) + index_bits(self.g)
+    def cells(self) -> int:
+        return self.domain.size
 
     @cached_property
     def guarantee(self) -> Guarantee:
@@ -110,11 +112,11 @@ class LocalHashing(Mechanism):
     @cached_property
     def collide(self) -> Fraction:
         """C, the probability that two values share a cell."""
-        sizes = np.diff(self._firsts.astype(object))
+        sizes = np.diff(self.first_residues.astype(object))
         return Fraction(sum(m * m for m in sizes), self.modulus**2)
 
     @cached_property
-    def _firsts(self) -> NDArray[np.uint32]:
+    def first_residues(self) -> NDArray[np.uint32]:
         """The first residue of each cell, ceil(y P / g), and P at the end."""
         firsts = [-(-y * self.modulus // self.g) for y in range(self.g + 1)]
         return np.array(firsts, dtype=np.uint32)
@@ -132,42 +134,34 @@ class LocalHashing(Mechanism):
         for some, target, words in batches(values, out, keystream, 5):
             hashed_reports(target, some, words, *integers)
 
+    def told(self, data: NDArray[Any], values: NDArray[Any]) -> NDArray[Any]:
+        """Whether the hash function maps the value to the cell."""
+        cells = self.keys_of(data[:, None], values.astype(np.int64))
+        return np.asarray(cells == data["y"][:, None], dtype=np.uint8)
+
     def count(self, data: NDArray[Any]) -> Counts:
         from deniable.kernels.hashing import support_counts
 
-        limits = {"a": self.modulus, "b": self.modulus, "c": self.modulus, "y": self.g}
-        for field, limit in limits.items():
-            if data.size and data[field].max() >= limit:
-                allowed = f"rows whose {field!r} is below {limit}"
-                raise InvalidArgument("reports", int(data[field].max()), allowed)
+        self.layout.check(data)
         counts = np.zeros(-(-self.domain.size // 4) * 4, dtype=np.int64)
-        support_counts(data, np.uint64(self.modulus), self._firsts, counts)
+        support_counts(data, np.uint64(self.modulus), self.first_residues, counts)
         return counts[: self.domain.size]
 
 
+@register
 class BLH(LocalHashing):
     """Binary local hashing: g = 2, q = 1/2; n Var = (e^eps + 1)^2 / (e^eps - 1)^2 at f = 0."""
 
     name = "blh"
     paper = "Bassily & Smith 2015"
     good_for = "comparison with OLH"
+    most_cells = 2
 
-    def __init__(
-        self,
-        domain: DomainLike,
-        epsilon: float,
-        *,
-        g: int = 2,
-        modulus: int | None = None,
-        keep: int | None = None,
-    ) -> None:
-        require_int("g", g, 2, 2)
-        super().__init__(domain, epsilon, g=g, modulus=modulus, keep=keep)
-
-    def _derive(self, name: str) -> int:
-        return mixture_keep(self.epsilon, self.g)
+    def derive_g(self) -> int:
+        return 2
 
 
+@register
 class OLH(LocalHashing):
     """Optimal local hashing: g about e^eps + 1 (fewer for small k, see `suggest_g`).
 
@@ -178,6 +172,7 @@ class OLH(LocalHashing):
     name = "olh"
     paper = "Wang et al. 2017"
     good_for = "huge domains: OUE's variance, a report of some bytes"
+    automatic = (Listed,)
 
     @staticmethod
     def suggest_g(k: int, epsilon: float) -> int:
@@ -191,18 +186,8 @@ class OLH(LocalHashing):
         ideal = min(MAX_CELLS - 2, max(1, int((a / b) ** 0.5)))
         return 1 + min((ideal, ideal + 1), key=lambda h: a / h + b * h)
 
-    def _derive(self, name: str) -> int:
-        if name == "g":
-            return min(self.suggest_g(self.domain.size, self.epsilon), self.modulus)
-        return mixture_keep(self.epsilon, self.g)
-
-
-def check_hash(size: int, g: Any, modulus: Any, most: int = MAX_CELLS) -> dict[str, int | None]:
-    """The design of hash functions that tell ``size`` values apart; g follows from epsilon."""
-    p = MERSENNE_31 if modulus is None else require_int("modulus", modulus, 2, MERSENNE_31)
-    if size > p or not _is_prime(p):
-        raise InvalidArgument("modulus", modulus, f"a prime of at least {size}")
-    return {"modulus": p, "g": g if g is None else require_int("g", g, 2, min(p, most))}
+    def derive_g(self) -> int:
+        return min(self.suggest_g(self.domain.size, self.epsilon), self.modulus)
 
 
 def _is_prime(number: int) -> bool:

@@ -14,9 +14,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from deniable.domain import DomainLike
-from deniable.errors import InvalidArgument, require_int
-from deniable.mechanisms.base import Counts, Floats, Mechanism, pieces
+from deniable.arrays import Counts, Floats
+from deniable.core.integers import Design, Threshold
+from deniable.core.layout import Bytes
+from deniable.core.mechanism import pieces
+from deniable.core.registry import register
+from deniable.mechanisms.frequency import FrequencyOracle
 from deniable.mechanisms.lattice import clamped_laplace
 from deniable.mechanisms.unary import UnaryEncoding
 from deniable.privacy import Guarantee, check_epsilon, exp_below
@@ -32,6 +35,7 @@ MOST_STEPS = 16
 TOP = 255
 
 
+@register
 class THE(UnaryEncoding):
     """Thresholded histogram encoding: the bit of v says 1{v = own} + Laplace(2 / eps) > theta.
 
@@ -46,22 +50,8 @@ class THE(UnaryEncoding):
     name = "the"
     paper = "Wang et al. 2017"
     good_for = "comparison; OUE is better at every epsilon"
-    design = ("theta",)
     spends_all = False
-    theta: int
-
-    def __init__(
-        self,
-        domain: DomainLike,
-        epsilon: float,
-        *,
-        theta: int | None = None,
-        one: int | None = None,
-        zero: int | None = None,
-    ) -> None:
-        if theta is not None:
-            require_int("theta", theta, UNIT // 2, UNIT)
-        Mechanism.__init__(self, domain, epsilon, theta=theta, one=one, zero=zero)
+    theta = Design(UNIT // 2, UNIT)
 
     @staticmethod
     def suggest_theta(k: int, epsilon: float) -> int:
@@ -73,17 +63,22 @@ class THE(UnaryEncoding):
         variance = (q * (1 - q) / (p - q) + (1 - p - q) / k) / (p - q)
         return int(theta[np.argmin(variance)])
 
-    def _derive(self, name: str) -> int:
-        """p is rounded down and q up: both make the likelihood ratio smaller."""
-        if name == "theta":
-            return self.suggest_theta(self.domain.size, self.epsilon)
+    def derive_theta(self) -> int:
+        return self.suggest_theta(self.domain.size, self.epsilon)
+
+    # p is rounded down and q up: both make the likelihood ratio smaller.
+
+    def derive_one(self) -> int:
         half = Fraction(self.epsilon) / 2
-        if name == "one":
-            return int(SCALE - SCALE / (2 * exp_below(half * (UNIT - self.theta) / UNIT)))
+        return int(SCALE - SCALE / (2 * exp_below(half * (UNIT - self.theta) / UNIT)))
+
+    def derive_zero(self) -> int:
+        half = Fraction(self.epsilon) / 2
         return -int(-SCALE / (2 * exp_below(half * self.theta / UNIT)) // 1)
 
 
-class SHE(Mechanism):
+@register
+class SHE(FrequencyOracle):
     """Summed histogram encoding, on a lattice: y_v = L 1{v = own} + Z_v, clamped to -B..L+B.
 
     Z_v is discrete Laplace, P(Z = z) ~ a^|z| with a = e^(-eps / (2 L)), L = ``steps`` lattice steps
@@ -101,26 +96,13 @@ class SHE(Mechanism):
     name = "she"
     paper = "Wang et al. 2017"
     good_for = "comparison with Laplace noise; OUE is better and shorter"
-    design = ("steps", "reach")
-    thresholds = ("decay",)
     small_design = {"reach": 1}
-    steps: int
-    reach: int
-    decay: int
+    steps = Design(1, MOST_STEPS, default=1)
+    reach = Design(0, lambda m: m.most_reach(m.epsilon, m.steps))
+    decay = Threshold()
 
-    def __init__(
-        self,
-        domain: DomainLike,
-        epsilon: float,
-        *,
-        steps: int = 1,
-        reach: int | None = None,
-        decay: int | None = None,
-    ) -> None:
-        require_int("steps", steps, 1, MOST_STEPS)
-        if reach is not None:
-            require_int("reach", reach, 0, self.most_reach(check_epsilon(epsilon), steps))
-        super().__init__(domain, epsilon, steps=steps, reach=reach, decay=decay)
+    def _check(self) -> None:
+        super()._check()
         if not self.gap:
             self._refuse_thresholds("such that a report tells its own value from others")
 
@@ -129,12 +111,18 @@ class SHE(Mechanism):
         """The largest reach: a report is a byte, and its rarest value has weight e^-40 or more."""
         return min((TOP - steps) // 2, int(80 * steps / Fraction(epsilon)) - steps)
 
-    def _derive(self, name: str) -> int:
-        """The reach that leaves 2**-30 of the noise outside; a is rounded up, for privacy."""
-        if name == "reach":
-            far = -int(-Fraction(416, 10) * self.steps / Fraction(self.epsilon) // 1)
-            return min(far, self.most_reach(self.epsilon, self.steps))
+    def derive_reach(self) -> int:
+        """The reach that leaves 2**-30 of the noise outside."""
+        far = -int(-Fraction(416, 10) * self.steps / Fraction(self.epsilon) // 1)
+        return min(far, self.most_reach(self.epsilon, self.steps))
+
+    def derive_decay(self) -> int:
+        """a, rounded up for privacy."""
         return -int(-SCALE / exp_below(Fraction(self.epsilon) / (2 * self.steps)) // 1)
+
+    def told(self, data: NDArray[Any], values: NDArray[Any]) -> NDArray[Any]:
+        """The byte of the value."""
+        return data[:, values]
 
     @property
     def last(self) -> int:
@@ -162,46 +150,20 @@ class SHE(Mechanism):
     def coin_words(self) -> int:
         return self.domain.size
 
-    @property
-    def dtype(self) -> np.dtype[Any]:
-        return np.dtype((np.uint8, (self.domain.size,)))
-
-    @property
-    def bits_per_report(self) -> int:
-        return self.domain.size * self.last.bit_length()
+    @cached_property
+    def layout(self) -> Bytes:
+        return Bytes(self.domain.size, self.last)
 
     @cached_property
     def guarantee(self) -> Guarantee:
         pairs = zip(reversed(self.weights), self.weights, strict=True)
         return Guarantee(max(Fraction(own, other) for own, other in pairs) ** 2)
 
-    @property
-    def p(self) -> Fraction:
-        raise AttributeError("SHE has no supports, so neither p nor q; see unbiased()")
-
-    @property
-    def q(self) -> Fraction:
-        return self.p
-
     def fill(self, values: NDArray[np.uint32], out: NDArray[Any], keystream: Keystream) -> None:
         from deniable.kernels.histogram import fill_histograms
 
         for some, rows in pieces(values, out):
             fill_histograms(rows, some, self._edges, keystream)
-
-    def count(self, data: NDArray[Any]) -> Counts:
-        from deniable.kernels.histogram import byte_sums
-
-        sums, fits = byte_sums(data, self.last)
-        if not fits:
-            raise InvalidArgument("reports", "a larger byte", f"rows of bytes of 0..{self.last}")
-        return sums
-
-    def possible_counts(self, counts: Counts, n: int) -> bool:
-        return bool(np.all((counts >= 0) & (counts <= n * self.last)))
-
-    def supports(self, counts: Counts, n: int) -> None:
-        """None: a noisy cell does not say whether it supports its value."""
 
     def moment(self, power: int) -> Fraction:
         """The mean of byte^power for a value that is not the own."""

@@ -9,16 +9,18 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Iterable
+from decimal import Decimal
 from fractions import Fraction
 from functools import cached_property
-from typing import Any, ClassVar
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
-from deniable.domain import DomainLike
-from deniable.errors import InvalidArgument
-from deniable.mechanisms.base import Floats, Mechanism, support_line
+from deniable.arrays import Floats
+from deniable.core.domain import DomainLike
+from deniable.errors import BrokenPromise, InvalidArgument
+from deniable.mechanisms.frequency import Supports, support_line
 from deniable.privacy import Guarantee, Lasting, check_epsilon, exp_below
 from deniable.privacy.guarantee import log_above
 from deniable.randomness import WORD_BYTES, ByteCoins, Coins, Keystream
@@ -26,7 +28,7 @@ from deniable.randomness import WORD_BYTES, ByteCoins, Coins, Keystream
 CALIBRATIONS = ("exact", "paper")
 
 
-class Memoised(Mechanism):
+class Memoised(Supports):
     """A device calls `begin` once, `memoise` once a `key`, and `instant` for every report.
 
     Each is a pure function of what it is given, and draws as many words as its property says.
@@ -34,9 +36,7 @@ class Memoised(Mechanism):
     again needs a memo (`FileMemo`; `Panel` in simulations), or every report costs `once` again.
     """
 
-    #: Whether every value has a draw of its own. Where several values share one (a hash cell), it
-    #: shows in enough reports which values do: then no epsilon bounds what changes tell.
-    key_is_value: ClassVar[bool] = True
+    remembers = True
 
     def begin(self, coins: Coins) -> Any:
         """What a device draws before it looks at any answer: nothing, a hash function, a cohort."""
@@ -84,6 +84,15 @@ class Memoised(Mechanism):
     def permanent_q(self) -> Fraction:
         """The probability that what is kept supports a given other value."""
 
+    @classmethod
+    def repeated(cls, domain: DomainLike, epsilon_inf: float, first: float | None = None) -> Self:
+        """The member with these epsilons of all reports and of the ``first`` (default: half)."""
+        made: Any = cls
+        member: Self = made(
+            domain, epsilon_inf / 2 if first is None else first, epsilon_inf=epsilon_inf
+        )
+        return member
+
     # ---- what follows
 
     @property
@@ -94,6 +103,23 @@ class Memoised(Mechanism):
     @cached_property
     def once(self) -> Guarantee:
         return self.permanent_guarantee.once
+
+    @property
+    def lasting(self) -> Lasting:
+        return self.permanent_guarantee
+
+    def log_spent(self, rounds: int, changes: int) -> Decimal:
+        if rounds < 2:
+            return super().log_spent(rounds, changes)
+        if changes and not self.key_is_value:
+            raise BrokenPromise(
+                "mechanism",
+                self.name,
+                "one with a permanent draw for each answer if answers may change (in this one "
+                "answers share a draw, and whether they do shows in the reports): set "
+                "changes = 0, or use another mechanism, such as lgrr, losue or auto",
+            )
+        return self.permanent_guarantee.log_always(rounds, min(changes, rounds - 1))
 
     def report(self, value: int, coins: Coins) -> Any:
         begun = self.begin(coins)
@@ -163,7 +189,11 @@ class Longitudinal(Memoised):
         if calibration not in CALIBRATIONS:
             raise InvalidArgument("calibration", calibration, f"one of {', '.join(CALIBRATIONS)}")
         vars(self).update(_epsilon_1=first, _calibration=calibration)
-        Mechanism.__init__(self, domain, in_all, **integers)
+        super().__init__(domain, in_all, **integers)
+
+    def _check(self) -> None:
+        super()._check()
+        first = self.epsilon_1
         if self.once.ratio > exp_below(first):
             found = f"these give {self.once.epsilon}"
             self._refuse_thresholds(f"such that epsilon_1 = {first} holds ({found})")
@@ -183,6 +213,14 @@ class Longitudinal(Memoised):
         """Whether the second step is calibrated exactly, unless its thresholds were given."""
         return bool(vars(self)["_calibration"] == "exact")
 
+    def over(self, domain: DomainLike, **integers: int) -> Self:
+        calibration = vars(self)["_calibration"]
+        return type(self)(domain, self.epsilon, self.epsilon_1, calibration=calibration, **integers)
+
+    @classmethod
+    def repeated(cls, domain: DomainLike, epsilon_inf: float, first: float | None = None) -> Self:
+        return cls(domain, epsilon_inf, first)
+
     def _check_feasible(self, most: Fraction) -> None:
         """Refuse an epsilon_1 that even the sharpest second step, with ratio ``most``, misses."""
         if most < exp_below(self.epsilon_1):
@@ -198,6 +236,13 @@ class Longitudinal(Memoised):
         told = super().__str__()
         wasted = self.epsilon_1 - self.once.epsilon > 1e-6 * self.epsilon_1
         return f"{told} (really {self.once.epsilon:.3g})" if wasted else told
+
+
+def require_memoised(mechanism: Any) -> Memoised:
+    """The mechanism, if devices keep a draw for it; else a refusal."""
+    if not isinstance(mechanism, Memoised):
+        raise InvalidArgument("mechanism", mechanism, "one of two steps, such as LGRR")
+    return mechanism
 
 
 def _coins(n: int, words: int, keystream: Keystream) -> Iterable[ByteCoins]:

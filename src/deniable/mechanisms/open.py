@@ -7,10 +7,13 @@ from functools import cached_property
 
 import numpy as np
 
-from deniable.domain import Candidates, DomainLike, Text
+from deniable.answers.text import Text
+from deniable.arrays import Floats
+from deniable.core.domain import DomainLike
+from deniable.core.integers import Design, Threshold
+from deniable.core.registry import register
 from deniable.errors import require_int
-from deniable.mechanisms.base import Floats
-from deniable.mechanisms.cohorts import CohortBits, CohortIndices, share_of
+from deniable.mechanisms.cohorts import CohortBits, CohortIndices, listed_once, share_of
 from deniable.mechanisms.direct import GRR
 from deniable.mechanisms.hashes import LIMITS
 from deniable.mechanisms.memoised import Memoised
@@ -20,6 +23,7 @@ from deniable.privacy import Guarantee, Lasting, check_epsilon
 from deniable.randomness import Coins
 
 
+@register
 class ORR(CohortIndices):
     """k-ary randomised response on the cell of a value, k = width.
 
@@ -35,26 +39,17 @@ class ORR(CohortIndices):
     name = "orr"
     paper = "Kairouz et al. 2016"
     good_for = "text that nobody listed in advance: a report of some bits"
-    design = ("cohorts", "width", "seed", "permuted")
+    automatic = (Text,)
     inner_family = GRR
     deals = True
     two_valued = True
+    permuted = Design(0, 1, rule=listed_once)
 
-    def __init__(
-        self,
-        domain: DomainLike,
-        epsilon: float,
-        *,
-        cohorts: int | None = None,
-        width: int | None = None,
-        seed: int = 0,
-        permuted: int | None = None,
-        keep: int | None = None,
-    ) -> None:
-        integers = {"width": width, "cohorts": cohorts, "seed": seed, "permuted": permuted}
-        super().__init__(domain, epsilon, **integers, keep=keep)
+    def derive_permuted(self) -> int:
+        return int(not self.is_open)
 
 
+@register
 class ORAPPOR(CohortBits):
     """Symmetric unary encoding of the cells of a value: O-RAPPOR, without a permanent step.
 
@@ -67,30 +62,13 @@ class ORAPPOR(CohortBits):
     name = "orappor"
     paper = "Kairouz et al. 2016"
     good_for = "comparison with ORR"
-    design = ("cohorts", "width", "hashes", "seed", "permuted")
-    thresholds = ("one", "zero")
     inner_family = SUE
     hashes_to_try = (1, 2, 4)
-    one: int
-    zero: int
-
-    def __init__(
-        self,
-        domain: DomainLike,
-        epsilon: float,
-        *,
-        cohorts: int | None = None,
-        width: int | None = None,
-        hashes: int = 1,
-        seed: int = 0,
-        permuted: int = 0,
-        one: int | None = None,
-        zero: int | None = None,
-    ) -> None:
-        integers = {"width": width, "hashes": hashes, "cohorts": cohorts, "seed": seed}
-        super().__init__(domain, epsilon, **integers, permuted=permuted, one=one, zero=zero)
+    hashes = Design(*LIMITS["hashes"], default=1)
+    permuted = Design(0, 1, default=0, rule=listed_once)
 
 
+@register
 class RAPPOR(Memoised, CohortBits):
     """Bloom filters of ``hashes`` hash functions, each bit randomised as in `BasicRAPPOR`.
 
@@ -105,13 +83,11 @@ class RAPPOR(Memoised, CohortBits):
     name = "rappor"
     paper = "Erlingsson et al. 2014"
     good_for = "text that nobody listed, asked for again and again: see permanent_guarantee"
-    design = ("cohorts", "width", "hashes", "seed")
-    thresholds = ("permanent", "one", "zero")
+    automatic = (Text,)
     inner_family = BasicRAPPOR
     hashes_to_try = (1, 2, 4)
-    permanent: int
-    one: int
-    zero: int
+    hashes = Design(*LIMITS["hashes"], default=1)
+    permanent = Threshold()
 
     def __init__(
         self,
@@ -188,5 +164,5 @@ class RAPPOR(Memoised, CohortBits):
     def permanent_guarantee(self) -> Lasting:
         """Two filters without a common bit differ in ``hashes`` bits each."""
         bits: Lasting = self.inner.permanent_guarantee
-        keys = 1 << 64 if isinstance(self.domain, (Text, Candidates)) else self.domain.size
+        keys = 1 << 64 if self.is_open else self.domain.size
         return Lasting.of(bits.clues * self.hashes, keys)

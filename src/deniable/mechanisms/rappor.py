@@ -11,9 +11,10 @@ from collections.abc import Collection
 from fractions import Fraction
 from typing import Any
 
-from deniable.domain import DomainLike
+from deniable.core.domain import DomainLike
+from deniable.core.integers import Threshold
+from deniable.core.registry import register
 from deniable.errors import InvalidArgument, is_number, require_int
-from deniable.mechanisms.base import Mechanism
 from deniable.mechanisms.bit_chains import ChainedBits
 from deniable.mechanisms.unary import Probability, as_threshold, odds
 from deniable.privacy import Guarantee, check_epsilon, exp_below, kept_below
@@ -21,6 +22,7 @@ from deniable.privacy.guarantee import MAX_EPSILON
 from deniable.randomness import SCALE, Coins
 
 
+@register
 class BasicRAPPOR(ChainedBits):
     """A bit is kept with P1 = ``permanent`` / 2**64, else flipped; then reported as 1 with
     probability ``one`` / 2**64 if it is 1 and ``zero`` / 2**64 if it is 0.
@@ -42,8 +44,7 @@ class BasicRAPPOR(ChainedBits):
     name = "basicrappor"
     paper = "Erlingsson et al. 2014"
     good_for = "answers asked for again and again: see permanent_guarantee"
-    thresholds = ("permanent", "one", "zero")
-    permanent: int
+    permanent = Threshold()
 
     def __init__(
         self,
@@ -68,10 +69,16 @@ class BasicRAPPOR(ChainedBits):
                 raise InvalidArgument("p", p, f"above q = {zero / SCALE:.6g} and below 1")
         if epsilon is None:
             epsilon = _epsilon(permanent, one, zero)
-        Mechanism.__init__(self, domain, epsilon, permanent=permanent, one=one, zero=zero)
+        super().__init__(domain, epsilon, permanent=permanent, one=one, zero=zero)
+
+    def _check(self) -> None:
+        super()._check()
         self.permanent_guarantee  # noqa: B018 - refuses a bit that is flipped more often than kept
 
-    def _derive(self, name: str) -> int:
+    def derive_zero(self) -> int:
+        return SCALE - self.one
+
+    def derive_one(self) -> int:
         """Solve p* = P1 t + (1 - P1)(1 - t) for t, where p* = s / (s + 1), s = e^(eps / 2)."""
         s = exp_below(Fraction(self.epsilon) / 2)
         keep = Fraction(self.permanent, SCALE)
@@ -80,22 +87,21 @@ class BasicRAPPOR(ChainedBits):
             most = Guarantee(odds(keep) ** 2).epsilon
             allowed = f"below that of the permanent step, {most:.6g}"
             raise InvalidArgument("epsilon", self.epsilon, allowed)
-        one = int(SCALE * (wanted - (1 - keep)) / (2 * keep - 1))
-        return one if name == "one" else SCALE - one
+        return int(SCALE * (wanted - (1 - keep)) / (2 * keep - 1))
 
     @property
-    def permanent_one(self) -> int:  # type: ignore[override]
+    def permanent_one(self) -> int:
         """A bit that is 1 is kept."""
         return self.permanent
 
     @property
-    def permanent_zero(self) -> int:  # type: ignore[override]
+    def permanent_zero(self) -> int:
         """A bit that is 0 is flipped."""
         return SCALE - self.permanent
 
     def permanent_row(self, ones: Collection[int], coins: Coins) -> bytes:
         """A coin says whether a bit is kept or flipped."""
-        return self.pack_bits(
+        return self.sets.of(
             v for v in range(self.domain.size) if coins.below(self.permanent) == (v in ones)
         )
 

@@ -13,10 +13,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from deniable.domain import DomainLike
-from deniable.errors import InvalidArgument, require_int
-from deniable.mechanisms.base import Counts, batches
-from deniable.mechanisms.hadamard import MAX_BLOCK, public_permutation, walsh_hadamard
+from deniable.answers.choice import Listed
+from deniable.arrays import Counts
+from deniable.core.integers import Design
+from deniable.core.mechanism import batches
+from deniable.core.registry import register
+from deniable.mechanisms.hadamard import MAX_BLOCK, power_of_two, public_permutation, walsh_hadamard
 from deniable.mechanisms.index import KeptBit
 from deniable.randomness import SCALE, Coins, Keystream
 
@@ -79,6 +81,7 @@ class SignMechanism(KeptBit):
         return (n + agreed) // 2
 
 
+@register
 class HRR(SignMechanism):
     """Hadamard randomised response: value v owns column v of the smallest matrix with k columns.
 
@@ -92,9 +95,7 @@ class HRR(SignMechanism):
     name = "hrr"
     paper = "Cormode et al. 2018"
     good_for = "huge domains at epsilon up to 1: no table on the device, decoding costs k log k"
-
-    def __init__(self, domain: DomainLike, epsilon: float, *, keep: int | None = None) -> None:
-        super().__init__(domain, epsilon, keep=keep)
+    automatic = (Listed,)
 
     @property
     def rows(self) -> int:
@@ -104,6 +105,7 @@ class HRR(SignMechanism):
         return values
 
 
+@register
 class SHist(SignMechanism):
     """The succinct histogram: a random projection to ``b`` dimensions, of which one is reported.
 
@@ -119,28 +121,18 @@ class SHist(SignMechanism):
     name = "shist"
     paper = "Bassily & Smith 2015"
     good_for = "HRR with columns dealt at random"
-    design = ("b", "seed")
-    b: int
-    seed: int
+    b = Design(
+        lambda m: m.derive_b(), lambda m: min(MAX_BLOCK, MORE * m.derive_b()), rule=power_of_two
+    )
+    seed = Design(-1, (1 << 32) - 1, default=0)
 
-    def __init__(
-        self,
-        domain: DomainLike,
-        epsilon: float,
-        *,
-        b: int | None = None,
-        seed: int = 0,
-        keep: int | None = None,
-    ) -> None:
-        require_int("seed", seed, -1, (1 << 32) - 1)
-        super().__init__(domain, epsilon, b=b, seed=seed, keep=keep)
-        least = _enough(self.domain.size)
-        most = min(MAX_BLOCK, MORE * least)
-        if not least <= self.b <= most or self.b & (self.b - 1):
-            raise InvalidArgument("b", self.b, f"a power of two of {least}..{most}")
+    def derive_b(self) -> int:
+        """As few rows as there may be."""
+        return _enough(self.domain.size)
 
-    def _derive(self, name: str) -> int:
-        return _enough(self.domain.size) if name == "b" else super()._derive(name)
+    @property
+    def most_rows(self) -> int:
+        return min(MAX_BLOCK, MORE * self.derive_b())
 
     @property
     def rows(self) -> int:

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from deniable.domain import DomainLike
-from deniable.mechanisms.base import Counts
+from deniable.answers.text import Text
+from deniable.arrays import Counts
+from deniable.core.registry import register
 from deniable.mechanisms.cohorts import CohortBits, CohortIndices
 from deniable.mechanisms.hadamard import walsh_hadamard
 from deniable.mechanisms.signs import HRR
 from deniable.mechanisms.unary import SUE
 
 
+@register
 class CMS(CohortBits):
     """Count mean sketch: ``cohorts`` hash functions to ``width`` cells, which are bits.
 
@@ -21,26 +23,10 @@ class CMS(CohortBits):
     name = "cms"
     paper = "Apple 2017"
     good_for = "huge or open domains with a report of a few bytes; shared hash functions"
-    thresholds = ("one", "zero")
     inner_family = SUE
-    one: int
-    zero: int
-
-    def __init__(
-        self,
-        domain: DomainLike,
-        epsilon: float,
-        *,
-        cohorts: int | None = None,
-        width: int | None = None,
-        seed: int = 0,
-        one: int | None = None,
-        zero: int | None = None,
-    ) -> None:
-        integers = {"width": width, "cohorts": cohorts, "seed": seed, "one": one, "zero": zero}
-        super().__init__(domain, epsilon, **integers)
 
 
+@register
 class HCMS(CohortIndices):
     """Hadamard count mean sketch: of the cells only one sign of a random Hadamard row is sent.
 
@@ -51,20 +37,9 @@ class HCMS(CohortIndices):
     name = "hcms"
     paper = "Apple 2017"
     good_for = "huge or open domains with a report of some bits, at epsilon up to 1"
+    automatic = (Text,)
     inner_family = HRR
     two_valued = True
-
-    def __init__(
-        self,
-        domain: DomainLike,
-        epsilon: float,
-        *,
-        cohorts: int | None = None,
-        width: int | None = None,
-        seed: int = 0,
-        keep: int | None = None,
-    ) -> None:
-        super().__init__(domain, epsilon, width=width, cohorts=cohorts, seed=seed, keep=keep)
 
     def _cell_supports(self, counts: Counts, sizes: Counts) -> Counts:
         """`SignMechanism.supports` of every cohort."""

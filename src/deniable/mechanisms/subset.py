@@ -12,15 +12,20 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from deniable.domain import Domain, DomainLike
-from deniable.errors import InvalidArgument, require_int
-from deniable.mechanisms.base import Counts, batches
+from deniable.answers.choice import Listed
+from deniable.core.integers import Design, Threshold
+from deniable.core.layout import Bits
+from deniable.core.mechanism import batches
+from deniable.core.registry import register
+from deniable.errors import InvalidArgument
+from deniable.mechanisms.frequency import Supports
 from deniable.mechanisms.packed import PackedMechanism
 from deniable.privacy import Guarantee, check_epsilon, exp_below
 from deniable.randomness import SCALE, Coins, Keystream
 
 
-class SS(PackedMechanism):
+@register
+class SS(PackedMechanism, Supports):
     """A set of ``omega`` values, with probability p one that holds the true value.
 
     p = omega e^eps / (omega e^eps + k - omega) and q = (omega - p) / (k - 1). With or without the
@@ -33,24 +38,10 @@ class SS(PackedMechanism):
     name = "ss"
     paper = "Ye & Barg 2018"
     good_for = "lowest variance of all for middling k"
-    design = ("omega",)
-    thresholds = ("keep",)
+    automatic = (Listed,)
     two_valued = True
-    omega: int
-    keep: int
-
-    def __init__(
-        self,
-        domain: DomainLike,
-        epsilon: float,
-        *,
-        omega: int | None = None,
-        keep: int | None = None,
-    ) -> None:
-        domain = Domain.of(domain)
-        if omega is not None:
-            require_int("omega", omega, 1, domain.size - 1)
-        super().__init__(domain, epsilon, omega=omega, keep=keep)
+    omega = Design(1, lambda m: m.domain.size - 1)
+    keep = Threshold()
 
     @staticmethod
     def suggest_omega(k: int, epsilon: float) -> int:
@@ -59,10 +50,11 @@ class SS(PackedMechanism):
         candidates = {max(1, min(k - 1, int(ideal) + step)) for step in (0, 1)}
         return min(candidates, key=lambda omega: _average_variance(k, epsilon, omega))
 
-    def _derive(self, name: str) -> int:
+    def derive_omega(self) -> int:
+        return self.suggest_omega(self.domain.size, self.epsilon)
+
+    def derive_keep(self) -> int:
         k = self.domain.size
-        if name == "omega":
-            return self.suggest_omega(k, self.epsilon)
         ratio = exp_below(self.epsilon) * (1 - self._slack) ** 2
         if ratio <= 1:
             raise InvalidArgument("epsilon", self.epsilon, f"larger for subsets of {k} values")
@@ -82,7 +74,7 @@ class SS(PackedMechanism):
         chosen = others[: self.omega]
         if coins.below(self.keep):
             chosen[-1] = value
-        return self.pack_bits(chosen)
+        return self.sets.of(chosen)
 
     @property
     def coin_words(self) -> int:
@@ -110,16 +102,9 @@ class SS(PackedMechanism):
             kept = words < np.uint64(self.keep)
             fill_subsets(rows, some, self.domain.size, self.omega, kept, keystream)
 
-    def possible_counts(self, counts: Counts, n: int) -> bool:
-        return super().possible_counts(counts, n) and int(counts.sum()) == n * self.omega
-
-    def count(self, data: NDArray[Any]) -> Counts:
-        from deniable.kernels.subset import sizes_differ
-
-        if sizes_differ(data, self.omega):
-            allowed = f"sets of exactly {self.omega} values"
-            raise InvalidArgument("reports", "a set of another size", allowed)
-        return super().count(data)
+    @cached_property
+    def sets(self) -> Bits:
+        return Bits(self.domain.size, self.omega)
 
 
 def _average_variance(k: int, epsilon: float, omega: int) -> float:

@@ -9,14 +9,19 @@ from __future__ import annotations
 from collections.abc import Collection
 from fractions import Fraction
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from deniable.domain import DomainLike
+from deniable.answers.choice import Listed
+from deniable.arrays import Counts
+from deniable.core.domain import DomainLike
+from deniable.core.integers import Threshold
+from deniable.core.mechanism import batches
+from deniable.core.registry import register
 from deniable.errors import InvalidArgument, require_int
-from deniable.mechanisms.base import Counts, batches
+from deniable.mechanisms.frequency import Supports
 from deniable.mechanisms.packed import PackedMechanism
 from deniable.privacy import Guarantee, exp_below, kept_below
 from deniable.randomness import SCALE, Coins, Keystream
@@ -27,33 +32,23 @@ if TYPE_CHECKING:
 Probability = float | Fraction
 
 
-class UnaryEncoding(PackedMechanism):
+class UnaryEncoding(PackedMechanism, Supports):
     """Bits with P(1 | own value) = ``one`` / 2**64 and P(1 | other) = ``zero`` / 2**64.
 
     Two values differ in two bits, so the likelihood ratio is exactly p (1 - q) / (q (1 - p)).
     """
 
-    thresholds: ClassVar[tuple[str, ...]] = ("one", "zero")
     two_valued = True
-    one: int
-    zero: int
-
-    def __init__(
-        self,
-        domain: DomainLike,
-        epsilon: float,
-        *,
-        one: int | None = None,
-        zero: int | None = None,
-    ) -> None:
-        super().__init__(domain, epsilon, one=one, zero=zero)
+    bitwise = True
+    one = Threshold()
+    zero = Threshold()
 
     def report(self, value: int, coins: Coins) -> bytes:
         return self.randomised((value,), coins)
 
     def randomised(self, ones: Collection[int], coins: Coins) -> bytes:
         """A report of a row in which these bits are 1."""
-        return self.pack_bits(
+        return self.sets.of(
             v for v in range(self.domain.size) if coins.below(self.one if v in ones else self.zero)
         )
 
@@ -92,6 +87,7 @@ class UnaryEncoding(PackedMechanism):
             fill_unary(rows, some.T, self.domain.size, own, self.zero, keystream)
 
 
+@register
 class SUE(UnaryEncoding):
     """Symmetric unary encoding: p = s / (s + 1), q = 1 - p with s = e^(eps / 2).
 
@@ -102,11 +98,14 @@ class SUE(UnaryEncoding):
     paper = "Erlingsson et al. 2014"
     good_for = "comparison with RAPPOR; small epsilon"
 
-    def _derive(self, name: str) -> int:
-        one = kept_below(Fraction(self.epsilon) / 2)
-        return one if name == "one" else SCALE - one
+    def derive_one(self) -> int:
+        return kept_below(Fraction(self.epsilon) / 2)
+
+    def derive_zero(self) -> int:
+        return SCALE - self.one
 
 
+@register
 class OUE(UnaryEncoding):
     """Optimised unary encoding: p = 1/2, q = 1 / (e^eps + 1).
 
@@ -116,11 +115,16 @@ class OUE(UnaryEncoding):
     name = "oue"
     paper = "Wang et al. 2017"
     good_for = "any k up to some thousands: low variance, fast to count"
+    automatic = (Listed,)
 
-    def _derive(self, name: str) -> int:
-        return SCALE // 2 if name == "one" else _zero_for(Fraction(1, 2), self.epsilon)
+    def derive_one(self) -> int:
+        return SCALE // 2
+
+    def derive_zero(self) -> int:
+        return zero_for(self.p, self.epsilon)
 
 
+@register
 class UE(UnaryEncoding):
     """Unary encoding with any p > q, epsilon = ln p (1 - q) / (q (1 - p)).
 
@@ -157,8 +161,8 @@ class UE(UnaryEncoding):
             epsilon = Guarantee(ratio).epsilon
         super().__init__(domain, epsilon, one=one, zero=zero)
 
-    def _derive(self, name: str) -> int:
-        return _zero_for(self.p, self.epsilon)
+    def derive_zero(self) -> int:
+        return zero_for(self.p, self.epsilon)
 
 
 def odds(probability: Fraction) -> Fraction:
@@ -166,7 +170,7 @@ def odds(probability: Fraction) -> Fraction:
     return probability / (1 - probability)
 
 
-def _zero_for(p: Fraction, epsilon: float) -> int:
+def zero_for(p: Fraction, epsilon: float) -> int:
     """The smallest threshold for q such that odds(p) / odds(q) <= e**epsilon."""
     least = odds(p) / exp_below(epsilon)
     return -int(-SCALE * least / (1 + least) // 1)

@@ -99,6 +99,10 @@ class Guarantee:
         """ln(ratio), rounded up."""
         return log_above(self.ratio)
 
+    def exactly(self, reports: int) -> Guarantee:
+        """What a few reports cost, as a ratio of integers."""
+        return Guarantee(self.ratio**reports)
+
     def after(self, reports: int | None = None, changes: int = 0) -> float:
         """Epsilon after ``changes`` changes of the answer and ``reports`` reports of each answer.
 

@@ -9,13 +9,10 @@ from decimal import Decimal
 from fractions import Fraction
 from functools import reduce
 from operator import mul
-from typing import TYPE_CHECKING
 
+from deniable.exports import Shown
 from deniable.privacy.guarantee import CONTEXT, Guarantee, as_decimal
 from deniable.randomness import SCALE
-
-if TYPE_CHECKING:
-    import altair as alt
 
 #: Beyond 10**DIGITS the odds are as good as certainty: they are counted as that.
 DIGITS = 100
@@ -56,7 +53,7 @@ class Clue:
 
 
 @dataclass(frozen=True)
-class Lasting(Guarantee):
+class Lasting(Guarantee, Shown):
     """``ratio`` holds for any number of reports of one answer, all made from one kept draw.
 
     The ``clues`` are those of the kept bits in which two answers differ; they are independent, so
@@ -102,13 +99,6 @@ class Lasting(Guarantee):
         most = changes + 1
         replaced = log_replaced(rounds, most) if most < self.keys else Decimal(0)
         return CONTEXT.add(self.log_after(None, changes), replaced)
-
-    def plot(self, reports: int = 30, changes: tuple[int, ...] = (0, 1, 2)) -> alt.LayerChart:
-        """Epsilon against the number of reports, for some numbers of changes."""
-        from deniable.studio.budgets import budget_chart
-
-        chart: alt.LayerChart = budget_chart(self, reports, changes)
-        return chart
 
     def __str__(self) -> str:
         first = f"<= {self.once.epsilon:.15g} for the first"

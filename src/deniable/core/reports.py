@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 from collections.abc import Collection, Iterable, Iterator
 from pathlib import Path
@@ -11,9 +10,11 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 import numpy as np
 from numpy.typing import NDArray
 
+from deniable.canonical import canonical, parsed
+from deniable.core.mechanism import Mechanism
+from deniable.core.registry import from_spec
 from deniable.errors import CorruptData, InvalidArgument, MismatchError, require_type
 from deniable.extras import pyarrow
-from deniable.mechanisms import Mechanism, from_spec
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -81,7 +82,7 @@ class Reports:
 
     def __iter__(self) -> Iterator[Any]:
         """The reports one by one, as `Mechanism.report` returns them."""
-        return iter(_plain(self.data))
+        return iter(self.mechanism.layout.unpack(self.data))
 
     def __repr__(self) -> str:
         return f"<{len(self)} reports of {self.mechanism!r}>"
@@ -108,7 +109,7 @@ class Reports:
         columns = {"report": to_arrow_column(self.data)}
         if self.ids is not None:
             columns["id"] = to_arrow_column(self.ids)
-        spec = json.dumps(self.mechanism.to_spec()).encode()
+        spec = canonical(self.mechanism.to_spec())
         return pa.table(columns).replace_schema_metadata({_SPEC_KEY: spec})
 
     @classmethod
@@ -121,7 +122,7 @@ class Reports:
         require_type("table", table, pyarrow().Table)
         spec = (table.schema.metadata or {}).get(_SPEC_KEY)
         if spec is not None:
-            stated = from_spec(parse_json(spec))
+            stated = from_spec(parsed(spec, "spec"))
             mechanism = mechanism or stated
             require_same(mechanism, stated)
         if mechanism is None:
@@ -196,21 +197,6 @@ def require_same(ours: Mechanism, theirs: Mechanism) -> None:
     """Refuse to bring together what belongs to two different mechanisms."""
     if ours != theirs:
         raise MismatchError(f"these belong to different mechanisms: {ours!r} and {theirs!r}")
-
-
-def parse_json(text: bytes) -> Any:
-    """JSON from outside."""
-    try:
-        return json.loads(text)
-    except (ValueError, RecursionError) as error:
-        raise CorruptData(f"this is not JSON: {error}") from error
-
-
-def _plain(data: NDArray[Any]) -> Iterable[Any]:
-    """Integers, the bytes of each row, or a tuple of such for each structure."""
-    if data.dtype.names:
-        return zip(*(_plain(data[name]) for name in data.dtype.names), strict=True)
-    return data.tolist() if data.ndim == 1 else (row.tobytes() for row in data)
 
 
 def to_arrow_column(data: NDArray[Any]) -> pa.Array:

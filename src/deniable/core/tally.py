@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import json
 import re
 import struct
 from collections.abc import Iterable
@@ -13,15 +12,16 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from deniable.canonical import canonical, parsed
+from deniable.core.mechanism import SPEC_VERSION, Mechanism
+from deniable.core.registry import from_spec
+from deniable.core.reports import Reports, require_same
 from deniable.errors import CorruptData, InvalidArgument, require_type
-from deniable.mechanisms import Mechanism, from_spec
-from deniable.reports import Reports, parse_json, require_same
 
 if TYPE_CHECKING:
     from deniable.estimation import Estimate
 
 MAGIC = b"DNTALLY"
-_VERSION = 1
 _PREFIX = struct.Struct("<7sBI")
 _DIGEST_BYTES = 16
 _FINGERPRINTS = 1 << 256
@@ -49,9 +49,11 @@ class Tally:
 
     @classmethod
     def of_counts(cls, mechanism: Mechanism, counts: NDArray[np.int64], n: int) -> Tally:
-        """The tally of n reports with these counts, as a simulation makes them."""
+        """The tally of n reports with these counts, as a kernel or a simulation makes them."""
         tally = cls(mechanism)
-        tally._absorb(counts, n, 0, 0)
+        if counts.shape != tally.counts.shape:
+            raise InvalidArgument("counts", counts.shape, f"{tally.counts.size} counts")
+        tally.counts, tally.n = counts.astype(np.int64, copy=False), n
         return tally
 
     def add(self, reports: Reports, *, threads: int | None = None) -> Tally:
@@ -90,15 +92,13 @@ class Tally:
         self.fingerprint = (self.fingerprint + fingerprint) % _FINGERPRINTS
 
     def estimate(self, method: str | None = None, **choices: Any) -> Estimate:
-        """Frequencies with standard errors and intervals; choices as in `deniable.combine`."""
-        from deniable.estimation import combine
-
-        return combine([self], method, **choices)
+        """Numbers with standard errors and intervals; choices as in `deniable.combine`."""
+        return self.mechanism.task.estimate([self], method, **choices)
 
     def to_bytes(self) -> bytes:
-        """Magic, version, header length, JSON header, counts (little-endian), digest."""
+        """Magic, version, header length, header, counts (little-endian), digest: see `seal`."""
         header = {
-            "mechanism": self.mechanism.to_spec(),
+            "spec": self.mechanism.to_spec(),
             "n": self.n,
             "identified": self.identified,
             "fingerprint": f"{self.fingerprint:064x}",
@@ -109,7 +109,7 @@ class Tally:
     def from_bytes(cls, data: bytes, mechanism: Mechanism | None = None) -> Tally:
         """The tally that `to_bytes` wrote; of ``mechanism``, if the caller expects one."""
         header, counts = _open(data)
-        stored = from_spec(header["mechanism"])
+        stored = from_spec(header["spec"])
         if mechanism is not None:
             require_same(mechanism, stored)
         n, identified = header["n"], header["identified"]
@@ -140,9 +140,9 @@ def _digest(body: bytes) -> bytes:
 
 
 def seal(magic: bytes, header: dict[str, Any], content: bytes) -> bytes:
-    """Magic, version, header length, JSON header, content, digest."""
-    text = json.dumps(header, separators=(",", ":")).encode()
-    body = _PREFIX.pack(magic, _VERSION, len(text)) + text + content
+    """Magic, version, header length, header in canonical JSON, content, digest."""
+    text = canonical(header)
+    body = _PREFIX.pack(magic, SPEC_VERSION, len(text)) + text + content
     return body + _digest(body)
 
 
@@ -154,12 +154,15 @@ def unseal(magic: bytes, data: bytes, name: str) -> tuple[Any, bytes]:
     if len(data) < _PREFIX.size + _DIGEST_BYTES or not data.startswith(magic):
         raise CorruptData(f"these {len(data)} bytes are not a {name}")
     _, version, length = _PREFIX.unpack_from(data)
-    if version != _VERSION:
-        raise CorruptData(f"{name} version {version} is not known here (only {_VERSION})")
+    if version == 1:
+        raise CorruptData(f"this {name} was made by version 0.1, which was never released")
+    if version != SPEC_VERSION:
+        raise CorruptData(f"{name} version {version} is not known here (only {SPEC_VERSION})")
     body, digest = data[:-_DIGEST_BYTES], data[-_DIGEST_BYTES:]
     if _digest(body) != digest:
         raise CorruptData(f"the {name} is truncated or was altered: its digest does not fit")
-    return parse_json(body[_PREFIX.size :][:length]), body[_PREFIX.size + length :]
+    header, content = body[_PREFIX.size :][:length], body[_PREFIX.size + length :]
+    return parsed(header, f"{name}'s header"), content
 
 
 def _open(data: bytes) -> tuple[dict[str, Any], NDArray[np.int64]]:
@@ -172,7 +175,7 @@ def _open(data: bytes) -> tuple[dict[str, Any], NDArray[np.int64]]:
 
 def _checked_header(header: Any) -> dict[str, Any]:
     """The header, if it has the right keys and its numbers can be those of a tally."""
-    keys = {"mechanism", "n", "identified", "fingerprint"}
+    keys = {"spec", "n", "identified", "fingerprint"}
     if not isinstance(header, dict) or set(header) != keys:
         raise CorruptData(f"the tally's header must have the keys {sorted(keys)}")
     n, identified, fingerprint = header["n"], header["identified"], header["fingerprint"]

@@ -1,0 +1,54 @@
+"""Columns of numbers: the doubles of what people answered, and who answered nothing."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from deniable.core.domain import refuse_what_is_no_column, to_list
+from deniable.errors import InvalidArgument, Unshown, is_number
+
+Doubles = NDArray[np.float64]
+
+
+def as_doubles(values: Any, optional: bool) -> tuple[Doubles, NDArray[np.bool_]]:
+    """Finite doubles of a column of numbers, and where None stands for a skip.
+
+    Booleans, texts, infinities and what is not a number are refused by their place. Columns of
+    numbers are taken as they are; others are looked at one by one, for a list may mix them.
+    """
+    refuse_what_is_no_column(values)
+    array = np.asarray(values) if _holds_numbers(values) else None
+    if array is not None and array.dtype.kind in "iuf":
+        doubles = array.astype(np.float64)
+        skipped = np.zeros(len(doubles), dtype=np.bool_)
+    else:
+        answers = to_list(values)
+        skipped = np.array([optional and answer is None for answer in answers], dtype=np.bool_)
+        found = (0.0 if skip else _double(x) for x, skip in zip(answers, skipped, strict=True))
+        doubles = np.fromiter(found, np.float64, len(answers))
+    refuse_first(~np.isfinite(doubles), "a finite number", float)
+    return doubles, skipped
+
+
+def refuse_first(wrong: NDArray[np.bool_], allowed: str, kind: type) -> None:
+    """Refuse the first answer that is wrong by its place; the answer itself is not repeated."""
+    if wrong.any():
+        raise InvalidArgument(f"values[{int(np.argmax(wrong))}]", Unshown(kind()), allowed)
+
+
+def _holds_numbers(values: Any) -> bool:
+    """Whether it is an array of one type without gaps; Arrow counts nulls as an attribute."""
+    nulls = getattr(values, "null_count", 0)
+    return hasattr(values, "__array__") and not (nulls() if callable(nulls) else nulls)
+
+
+def _double(answer: Any) -> float:
+    """The number as a double; what is none becomes NaN, which is refused with its place."""
+    try:
+        return float(answer) if is_number(answer) else math.nan
+    except OverflowError:
+        return math.nan

@@ -1,0 +1,179 @@
+"""Numbers: dithered randomised response, from whose reports a mean is estimated.
+
+A public random offset rounds the number to one of few cells, up or down so that the cell is right
+on average, and the cell is randomised as in k-RR. With two cells that is subtractive dithering to
+one bit (Ben Basat, Mitzenmacher and Vargaftik 2021) before randomised response.
+"""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from deniable.answers.number import GRID, Number
+from deniable.arrays import Counts
+from deniable.core.integers import Design, Threshold
+from deniable.core.layout import Index
+from deniable.core.mechanism import Mechanism, batches, mixture_keep, mixture_ratio
+from deniable.core.registry import register
+from deniable.privacy import Guarantee
+from deniable.randomness import SCALE, Coins, Keystream, choice_weight
+
+#: Bits of an encoded number, and the most that an offset may have.
+FINE = GRID.bit_length() - 1
+#: Steps at most.
+MOST_STEPS = 4096
+#: Bits of the offset that a report shows: enough for the strata of the estimate.
+USUAL_SHOWN = 8
+#: Reports that a stratum of the estimate has on average, at least; the mean of 1 / (their number)
+#: is at most 1 / (that average - LOST).
+PER_STRATUM = 50
+LOST = 3
+
+
+@register
+class DRR(Mechanism):
+    """A number x of 0..1 becomes cell i = floor(ell x + t) of 0..ell, t a public uniform offset.
+
+    t has ``fine`` bits, and u = ell x 2^fine is an integer, so i = (u + t) >> fine has the mean ell
+    x exactly. The cell is kept with probability keep / 2**64, or any of the m = ell + 1 cells is
+    drawn; the report shows the first ``shown`` bits of t beside it. Given t this is k-RR on m
+    cells, so the likelihood ratio is k-RR's. If the question may be skipped, a skip is one cell
+    more, the last.
+    """
+
+    name = "drr"
+    paper = "none; Ben Basat et al. 2021 for one bit"
+    good_for = "the mean of a number: the least variance in the worst case, a report of some bits"
+    takes = (Number,)
+    tasks = ("mean",)
+    automatic = (Number,)
+    small_design = {"fine": 3}
+    ell = Design(1, MOST_STEPS)
+    fine = Design(1, FINE, default=FINE)
+    shown = Design(0, lambda m: m.fine)
+    keep = Threshold()
+
+    domain: Number
+
+    def derive_ell(self) -> int:
+        """The steps with the least variance in the worst case, for a great many respondents."""
+        steps = np.arange(1, MOST_STEPS + 1)
+        odds = np.expm1(self.epsilon)
+        ends, rise = worst_case(odds / (odds + steps + 1), steps)
+        return int(steps[np.argmin(ends + rise**3 / (12 * steps**2))])
+
+    def derive_shown(self) -> int:
+        return min(USUAL_SHOWN, self.fine)
+
+    def derive_keep(self) -> int:
+        return mixture_keep(self.epsilon, self.outcomes)
+
+    @property
+    def outcomes(self) -> int:
+        """The number of cells, with that of a skip."""
+        return self.ell + 1 + self.domain.optional
+
+    def report(self, value: int, coins: Coins) -> int:
+        offset = coins.choice(1 << self.fine)
+        own = self.cell(value, offset)
+        drawn = coins.choice(self.outcomes)
+        cell = own if coins.below(self.keep) else drawn
+        return (cell << self.shown) | (offset >> (self.fine - self.shown))
+
+    def cell(self, value: int, offset: int) -> int:
+        """The cell of an encoded number behind this offset; that of a skip is the last."""
+        if value == self.domain.skip:
+            return self.ell + 1
+        return ((self.ell * value >> (FINE - self.fine)) + offset) >> self.fine
+
+    @property
+    def coin_words(self) -> int:
+        return 3
+
+    @cached_property
+    def layout(self) -> Index:
+        return Index(self.outcomes << self.shown)
+
+    @cached_property
+    def guarantee(self) -> Guarantee:
+        return Guarantee(mixture_ratio(self.share, self.outcomes))
+
+    @property
+    def share(self) -> Fraction:
+        """The probability of keeping the cell on purpose."""
+        return Fraction(self.keep, SCALE)
+
+    @property
+    def drawn_mean(self) -> Fraction:
+        """The mean of a cell that is drawn, whose weights are not all equal."""
+        weights = (cell * choice_weight(cell, self.outcomes) for cell in range(self.outcomes))
+        return Fraction(sum(weights), SCALE)
+
+    def strata(self, n: int) -> int:
+        """Into how many strata of the offset n reports are sorted: a power of two."""
+        return 1 << min(self.shown, max(1, n // PER_STRATUM).bit_length() - 1)
+
+    def worst_variance(self, n: int, *, sampled: bool = False) -> float:
+        """The largest variance that the mean of n respondents can have, where hi - lo is 1.
+
+        Either of a fixed population, or, with ``sampled``, of one that the respondents are a sample
+        of. It never grows with n: see `worst_case` for many strata; sorting into S of them only
+        costs 1 / (4 S ell^2) at most, as the cells of a stratum rise by less than 1 with the
+        offset, and not sorting a^2 / (4 ell^2), of E B(r) <= a^2 / 4. That a stratum has N reports
+        by chance costs a share of the variance for samples.
+        """
+        ends, rise = (float(x) for x in worst_case(float(self.share), self.ell))
+        strata = min(1 << self.shown, max(1.0, n / (2 * PER_STRATUM)))
+        lost = 1 / (max(PER_STRATUM, n >> self.shown) - LOST)
+        of_sample = ends + 1 / 4
+        if sampled:
+            return of_sample * (1 + lost) / n
+        sorted_ = min(rise**2 / 4, rise**3 / 12 + 1 / (4 * strata))
+        fixed = ends + sorted_ / self.ell**2
+        return (fixed + lost * of_sample) / n
+
+    def table(self, counts: Counts) -> Counts:
+        """The counts by shown offset (rows) and cell (columns)."""
+        return counts.reshape(self.outcomes, 1 << self.shown).T
+
+    def fill(self, values: NDArray[Any], out: NDArray[Any], keystream: Keystream) -> None:
+        from deniable.kernels.direct import keep_or_draw
+
+        fine, coarse = np.uint64(self.fine), np.uint64(FINE - self.fine)
+        shown, hidden = np.uint64(self.shown), np.uint64(self.fine - self.shown)
+        skip = -1 if self.domain.skip is None else self.domain.skip
+        for some, target, words in batches(values, out, keystream, self.coin_words):
+            n = len(some)
+            offsets = words[:n] >> np.uint64(64 - self.fine)  # `choice` of a power of two
+            own = ((np.uint64(self.ell) * some >> coarse) + offsets) >> fine
+            own[some == skip] = self.ell + 1
+            cells = np.empty(n, dtype=np.uint64)
+            keep_or_draw(cells, own, words[n:], np.uint64(self.outcomes), np.uint64(self.keep))
+            target[:n] = (cells << shown) | (offsets >> hidden)
+
+
+def worst_case(share: Any, ell: Any) -> tuple[Any, Any]:
+    """C and a, with n Var = C + a^3 / (12 ell^2) for the worst of all populations.
+
+    Let s be the share, y = ell x with the fraction r, and G(t) = P(r >= 1 - t), which is what the
+    mean of the cells rises by with the offset t. A decoder that sorts reports by their offset has
+
+        n Var ell^2 = C ell^2 + E[r (1 - r) / s - (1 / s - 1) y (ell - y)] - Var_t G(t),
+
+    where C ell^2 = (1 - s) (ell (2 ell + 1) / 6 - (1 - s) ell^2 / 4) / s^2. Of all y with this r
+    the one next to an end of the range has the most, and then the mean is that of B(r) = a h - h^2,
+    with h = min(r, 1 - r) and a = ell - (ell - 1) / s <= 1. As Var_t G = 1/4 - E|r - r'| / 2 for
+    two respondents and a symmetric law, the maximum is at the law with density 1 on h < a / 2 and
+    all else at the ends: it is a^3 / 12, or 0 for a < 0.
+
+    If half of all answer lo and half hi, n Var is C, and C + 1/4 for a sample: no population has
+    more.
+    """
+    missed = 1 - share
+    ends = missed * (ell * (2 * ell + 1) / 6 - missed * ell**2 / 4) / (share * ell) ** 2
+    return ends, np.maximum(ell - (ell - 1) / share, 0.0)
