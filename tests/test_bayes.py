@@ -7,9 +7,9 @@ from hypothesis import strategies as st
 from scipy.stats import binom
 
 import deniable as dn
+from deniable.core.tally import Tally
 from deniable.estimation.bayes import posterior
 from deniable.estimation.simplex import project
-from deniable.tally import Tally
 
 
 def simulated(m, people, rng):

@@ -122,7 +122,7 @@ def test_hadamard_intervals_cover(k, epsilon, block, n):
 def test_charts_of_large_domains_are_cut(estimate):
     m = dn.GRR(500, 4.0)
     large = m.estimate(m.privatize(np.arange(2000) % 500, np.random.default_rng(1)))
-    assert len(large.plot().to_dict()["data"]["values"]) == 60
+    assert len(large.chart()["data"]["values"]) == 60
     assert len(large._repr_html_().split("<tr>")) == 42
     assert len(large.to_pandas()) == 500
 

@@ -5,11 +5,11 @@ import pytest
 from scipy.stats import binom, chi2, t
 
 import deniable as dn
+from deniable.core.tally import Tally
 from deniable.errors import InvalidArgument
 from deniable.estimation.regression.errors import own_excess
 from deniable.estimation.regression.normal import Cells
 from deniable.estimation.regression.solvers import Singular, inverse, non_negative
-from deniable.tally import Tally
 
 METHODS = ("least-squares", "nnls", "lasso")
 KNOWN = [f"known {i}" for i in range(30)]
@@ -41,7 +41,9 @@ def expected_tally(m, f, n):
     sizes = np.linspace(1, 2, m.cohorts)[:, None]
     sizes *= n / sizes.sum()
     p, q = float(m.inner.p), float(m.inner.q)
-    return Tally.of_counts(m, np.hstack([sizes, sizes * (q + (p - q) * x)]).ravel(), n)
+    tally = Tally(m)
+    tally.counts, tally.n = np.hstack([sizes, sizes * (q + (p - q) * x)]).ravel(), n  # no integers
+    return tally
 
 
 @pytest.mark.parametrize("family", [dn.ORR, dn.CMS, Bloom])

@@ -25,7 +25,7 @@ def analytic(
     ``sampling`` says that the respondents are a sample of the population that is asked about.
     """
     one = evidence.parts[0] if len(evidence.parts) == 1 else None
-    supports = one.supports if one and one.tally.mechanism.independent else None
+    supports = one.supports if one and one.mechanism.independent else None
     if kind is None and supports is not None:
         kind = analytic_kind(evidence.n, supports[1], supports[2], confidence)
     extra = evidence.between + sampling / evidence.n

@@ -12,7 +12,6 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from deniable.domain import Candidates
 from deniable.estimation.analytic import analytic
 from deniable.estimation.decoded import Decoded, Uncertainty
 from deniable.estimation.evidence import Evidence
@@ -79,7 +78,7 @@ def bayes_estimate(evidence: Evidence) -> Decoded:
     frequencies: it has less variance. So has a regression where answers were any text.
     """
     x, a, b = evidence.unbiased, evidence.a, evidence.b + evidence.between
-    is_open = isinstance(evidence.domain, Candidates)
+    is_open = evidence.domain.is_open
     sharp = sharper_cells(evidence) if is_open else sharper(evidence)
     if sharp is not None:
         x, a, b = *sharp, np.zeros_like(b)

@@ -17,11 +17,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from deniable.domain import Label
+from deniable.core.domain import Label
+from deniable.core.mechanism import as_floats
 from deniable.errors import InvalidArgument, require_int
 from deniable.estimation.intervals import check_confidence, two_sided_z
-from deniable.mechanisms import Mechanism
-from deniable.mechanisms.base import as_floats
+from deniable.mechanisms.frequency import FrequencyOracle
 
 if TYPE_CHECKING:
     from numpy.random import Generator
@@ -83,7 +83,7 @@ def _last_accepting(levels: Floats, lower: Floats, y: Floats) -> Floats:
 
 def belt(
     decode: Decoder,
-    mechanism: Mechanism,
+    mechanism: FrequencyOracle,
     n: int,
     plugin: Floats,
     *,
@@ -126,7 +126,7 @@ class _Simulation:
     """Everything that the levels of a belt share."""
 
     decode: Decoder
-    mechanism: Mechanism
+    mechanism: FrequencyOracle
     n: int
     plugin: Floats
     runs: int

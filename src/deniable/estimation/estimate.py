@@ -2,42 +2,72 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
-from deniable.domain import Label
+from deniable.core.domain import Label
+from deniable.core.mechanism import Labelled, as_floats
 from deniable.errors import InvalidArgument, require_int
-from deniable.estimation.exports import SHOWN, Exports, column
-from deniable.mechanisms.base import Labelled, as_floats
-
-if TYPE_CHECKING:
-    import altair as alt
-    from rich.table import Table
+from deniable.exports import SHOWN, Exports, column
 
 Floats = NDArray[np.float64]
-#: How far outside 0..1 a frequency may be that was computed.
+#: Whom the numbers are about: the people who answered, or those they are a sample of.
+POPULATIONS = ("respondents", "everyone")
+#: How far outside its range a truth may be that was computed.
 ROUNDING = 1e-9
 
 
-@dataclass(frozen=True, eq=False, repr=False)
-class Estimate(Exports):
-    """Frequencies with their errors.
+@dataclass(frozen=True, eq=False)
+class Quantity:
+    """One number for each label, with a standard error and an interval (low, high)."""
 
-    ``errors`` says of which kind ``standard_errors`` and ``intervals`` are: "score" and "exact"
-    are those of the unbiased frequencies, "posterior", "information", "regression" and "bootstrap"
-    of the method.
-    They are about ``population``: the respondents themselves, or everyone they are a sample of.
+    values: Floats
+    standard_errors: Floats
+    #: One row (low, high) a label.
+    intervals: Floats
+    #: Whether the numbers are shares, which people read as percentages.
+    share: bool = False
+    #: The range that the truth lies in, if it is known; charts show all of it but for shares.
+    limits: tuple[float, float] | None = None
+    #: What the numbers are, where their name does not say it.
+    words: str = ""
+
+    def part(self, rows: Sequence[int]) -> Quantity:
+        """The same for some labels."""
+        places = list(rows)
+        return replace(
+            self,
+            values=self.values[places],
+            standard_errors=self.standard_errors[places],
+            intervals=self.intervals[places],
+        )
+
+    @property
+    def nbytes(self) -> int:
+        return self.values.nbytes + self.standard_errors.nbytes + self.intervals.nbytes
+
+
+@dataclass(frozen=True, eq=False, repr=False, kw_only=True)
+class Estimate(Exports):
+    """Rows with one or several quantities; every export follows from these.
+
+    ``errors`` says of which kind standard errors and intervals are. They are about ``population``:
+    the respondents themselves, or everyone they are a sample of.
     """
 
+    #: What the labels are called in exports, and what the numbers are in words.
+    heading: ClassVar[str] = "value"
+    noun: ClassVar[str] = "estimates"
+    #: The title of a chart of which nobody said what was asked.
+    title: ClassVar[str] = "Estimates"
+    chosen: ClassVar[str] = "largest"
+
     labels: tuple[Label, ...]
-    frequencies: Floats
-    standard_errors: Floats
-    #: One row (low, high) a value.
-    intervals: Floats
+    quantities: Mapping[str, Quantity]
     n: int
     method: str
     confidence: float
@@ -45,24 +75,25 @@ class Estimate(Exports):
     source: str
     errors: str
     population: str = "respondents"
-    #: Whether the intervals hold for all values together, or for each.
+    #: Whether the intervals hold for all rows together, or for each.
     simultaneous: bool = False
-    #: Of a maximum: how much larger the log-likelihood of a report could be at most.
-    certificate: float | None = None
 
     def columns(self) -> dict[str, list[Any]]:
-        return {
-            "value": column(self.labels),
-            "frequency": self.frequencies.tolist(),
-            "standard_error": self.standard_errors.tolist(),
-            "low": self.intervals[:, 0].tolist(),
-            "high": self.intervals[:, 1].tolist(),
-        }
+        found: dict[str, list[Any]] = {self.heading: column(self.labels)}
+        for name, quantity in self.quantities.items():
+            before = "" if len(self.quantities) == 1 else f"{name}_"
+            found |= {
+                name: quantity.values.tolist(),
+                f"{before}standard_error": quantity.standard_errors.tolist(),
+                f"{before}low": quantity.intervals[:, 0].tolist(),
+                f"{before}high": quantity.intervals[:, 1].tolist(),
+            }
+        return found
 
     @property
     def about(self) -> dict[str, Any]:
         """What the numbers are."""
-        known = {
+        return {
             "n": self.n,
             "method": self.method,
             "confidence": self.confidence,
@@ -71,64 +102,153 @@ class Estimate(Exports):
             "simultaneous": self.simultaneous,
             "mechanism": self.source,
         }
-        return known if self.certificate is None else {**known, "certificate": self.certificate}
 
     @property
     def interval_words(self) -> str:
         """What the intervals are, in words."""
         together = "simultaneous " if self.simultaneous else ""
-        level = f"{100 * self.confidence:.6g} %"
-        return f"{level} {together}{self.errors} intervals about {self.population}"
+        return f"{self.level} {together}{self.errors} intervals about {self.population}"
 
-    def plot(self, truth: Labelled | None = None) -> alt.LayerChart:
-        """Bars with intervals; ``truth`` (of a simulation) is marked beside them.
-
-        A pandas Series or a mapping is aligned by its labels; a list is in the order of `labels`.
-        """
-        from deniable.studio.charts import estimate_chart
-
-        chart: alt.LayerChart = estimate_chart(self, None if truth is None else self._truth(truth))
-        return chart
-
-    def save(self, path: str | Path, truth: Labelled | None = None) -> Path:
-        """Save `plot` as .html (one file that works offline), .png or .svg."""
-        from deniable.studio.charts import save
-
-        return save(self.plot(truth), Path(path))
-
-    def table(self, truth: Labelled | None = None) -> Table:
-        """A table for the terminal; ``truth`` (of a simulation) gets a column of its own."""
-        from deniable.studio.tables import estimate_table
-
-        return estimate_table(self, None if truth is None else self._truth(truth))
+    @property
+    def level(self) -> str:
+        """The confidence in words."""
+        return f"{100 * self.confidence:.6g} %"
 
     def shown(self, most: int = SHOWN) -> list[int]:
-        """The values to show to a person: all in order, or the most frequent of very many."""
+        """The rows to show to a person: all in order, or the largest of very many."""
         if len(self.labels) <= most:
             return list(range(len(self.labels)))
-        order: list[int] = np.argsort(-self.frequencies, kind="stable")[:most].tolist()
+        first = next(iter(self.quantities.values()))
+        order: list[int] = np.argsort(-first.values, kind="stable")[:most].tolist()
         return order
 
-    def most_frequent(self, most: int) -> Estimate:
-        """The same numbers, of at most so many values: those that are `shown`."""
-        rows = self.shown(require_int("most", most, 1, 1 << 62))
+    def at_most(self, most: int) -> Self:
+        """The same numbers, of at most so many rows: those that are `shown`."""
+        return self.part(self.shown(require_int("most", most, 1, 1 << 62)))
+
+    def part(self, rows: slice | Sequence[int]) -> Self:
+        """The same numbers, of some rows."""
+        places = range(len(self.labels))[rows] if isinstance(rows, slice) else rows
+        if list(places) == list(range(len(self.labels))):
+            return self
+        labels = tuple(self.labels[place] for place in places)
+        return self._of(labels, {name: one.part(places) for name, one in self.quantities.items()})
+
+    def _of(self, labels: tuple[Label, ...], quantities: Mapping[str, Quantity]) -> Self:
+        return replace(self, labels=labels, quantities=quantities)
+
+    @property
+    def nbytes(self) -> int:
+        """The memory that the numbers take, about."""
+        return 16 * len(self.labels) + sum(one.nbytes for one in self.quantities.values())
+
+    def aligned(self, truth: Labelled) -> Floats:
+        """The true numbers (of a simulation) of the first quantity, in the order of the labels."""
+        values = np.atleast_1d(as_floats("truth", truth, self.labels))
+        if values.shape != (len(self.labels),):
+            raise InvalidArgument("truth", truth, f"{len(self.labels)} numbers")
+        return values
+
+    def __str__(self) -> str:
+        reports = "1 report" if self.n == 1 else f"{self.n} reports"
+        return f"{self.method} {self.noun} of {reports}, {self.source}"
+
+
+@dataclass(frozen=True, eq=False, repr=False, kw_only=True)
+class Frequencies(Estimate):
+    """Which share of the respondents gave each answer.
+
+    ``errors`` are of the unbiased frequencies ("score" and "exact"), or of the method
+    ("posterior", "information", "regression" and "bootstrap").
+    """
+
+    noun = "frequencies"
+    title = "Estimated shares"
+    chosen = "most frequent"
+
+    quantities: Mapping[str, Quantity] = field(init=False)
+    frequencies: Floats
+    standard_errors: Floats
+    #: One row (low, high) a value.
+    intervals: Floats
+    #: For maximum likelihood: an upper bound on the gap to the true maximum, per report.
+    certificate: float | None = None
+
+    def __post_init__(self) -> None:
+        one = Quantity(self.frequencies, self.standard_errors, self.intervals, True, (0.0, 1.0))
+        object.__setattr__(self, "quantities", {"frequency": one})
+
+    @property
+    def about(self) -> dict[str, Any]:
+        """What the numbers are."""
+        known = super().about
+        return known if self.certificate is None else {**known, "certificate": self.certificate}
+
+    def most_frequent(self, most: int) -> Self:
+        """The same numbers, of at most so many values: the most frequent ones."""
+        return self.at_most(most)
+
+    def _of(self, labels: tuple[Label, ...], quantities: Mapping[str, Quantity]) -> Self:
+        (one,) = quantities.values()
         return replace(
             self,
-            labels=tuple(self.labels[row] for row in rows),
-            frequencies=self.frequencies[rows],
-            standard_errors=self.standard_errors[rows],
-            intervals=self.intervals[rows],
+            labels=labels,
+            frequencies=one.values,
+            standard_errors=one.standard_errors,
+            intervals=one.intervals,
         )
 
-    def _truth(self, truth: Labelled) -> Floats:
+    def aligned(self, truth: Labelled) -> Floats:
         values = as_floats("truth", truth, self.labels)
         if values.shape != self.frequencies.shape:
             raise InvalidArgument("truth", truth, f"{len(self.labels)} frequencies")
         return check_truth(truth, values)
 
-    def __str__(self) -> str:
-        reports = "1 report" if self.n == 1 else f"{self.n} reports"
-        return f"{self.method} frequencies of {reports}, {self.source}"
+
+@dataclass(frozen=True, eq=False, repr=False, kw_only=True)
+class Numbers(Estimate):
+    """The mean of answers that are numbers from ``lo`` to ``hi``.
+
+    Where answers are ``clipped``, those outside count as the nearer end.
+    """
+
+    heading = "statistic"
+    noun = "mean"
+    title = "Estimated mean"
+
+    labels: tuple[Label, ...] = ("mean",)
+    quantities: Mapping[str, Quantity] = field(init=False)
+    mean: float
+    standard_error: float
+    #: (low, high).
+    interval: tuple[float, float]
+    lo: float
+    hi: float
+    clipped: bool = True
+
+    def __post_init__(self) -> None:
+        numbers = (np.array([self.mean]), np.array([self.standard_error]))
+        limits = (self.lo, self.hi)
+        one = Quantity(*numbers, np.array([self.interval]), limits=limits, words=self.words)
+        object.__setattr__(self, "quantities", {"estimate": one})
+
+    @property
+    def about(self) -> dict[str, Any]:
+        """What the numbers are."""
+        return {**super().about, "of": self.words, "lo": self.lo, "hi": self.hi}
+
+    @property
+    def words(self) -> str:
+        """What is estimated."""
+        which = "clipped to" if self.clipped else "in"
+        return f"mean of answers {which} [{self.lo:,.12g}, {self.hi:,.12g}]"
+
+
+def check_population(population: Any) -> str:
+    """The population, if it is one."""
+    if not (isinstance(population, str) and population in POPULATIONS):
+        raise InvalidArgument("population", population, f"one of {', '.join(POPULATIONS)}")
+    return population
 
 
 def check_truth(truth: Labelled, values: Floats) -> Floats:

@@ -1,4 +1,4 @@
-"""From counts or reports to an estimate: the one function behind `Tally.estimate` and others."""
+"""From counts or reports to frequencies: what the task of frequencies does."""
 
 from __future__ import annotations
 
@@ -9,18 +9,19 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from deniable.domain import Candidates, Text
+from deniable.answers.text import Candidates
+from deniable.core.reports import Reports
+from deniable.core.tally import Tally
 from deniable.errors import InvalidArgument, require_type
 from deniable.estimation.analytic import analytic
 from deniable.estimation.bootstrap import belt, generator_of
 from deniable.estimation.decoded import Decoded, Uncertainty
-from deniable.estimation.estimate import Estimate
+from deniable.estimation.estimate import Frequencies, check_population
 from deniable.estimation.evidence import Counts, Evidence
 from deniable.estimation.intervals import check_confidence, simultaneous_confidence
 from deniable.estimation.methods import DEFAULT_METHOD, OF_COHORTS, decode, find_method
+from deniable.estimation.parts import require_parts
 from deniable.estimation.simplex import project
-from deniable.reports import Reports
-from deniable.tally import Tally
 
 Floats = NDArray[np.float64]
 
@@ -31,40 +32,11 @@ ERRORS = ("score", "exact", "bootstrap", *OWN)
 LINEAR = ("unbiased", "least-squares")
 #: Errors of answers that were any text: an unknown one may be frequent, and fits no other model.
 OPEN_ERRORS = ("score", "regression")
-#: Whom the frequencies are about: the people who answered, or those they are a sample of.
-POPULATIONS = ("respondents", "everyone")
-
-
-def combine(
-    parts: Sequence[Tally | Reports],
-    method: str | None = None,
-    *,
-    confidence: float = 0.95,
-    errors: str | None = None,
-    population: str = "respondents",
-    simultaneous: bool = False,
-    candidates: Iterable[str] | None = None,
-    **options: Any,
-) -> Estimate:
-    """One estimate from all reports about one question, whatever mechanisms and epsilons made them.
-
-    ``parts`` are tallies or reports. Reports tell more than their counts: "likelihood" needs them
-    (but where a report is one index, as in GRR and HR) and "bayes" becomes sharper with up to 256
-    values. It is assumed that who got which epsilon has nothing to do with the answer. ``method``
-    is a name of `METHODS` (default: "bayes") with its ``options``. ``errors`` is one of `ERRORS`:
-    by default those of the unbiased frequencies, which hold for every value ("score", or "exact"
-    where counts are small), but for "likelihood" ("information") and the methods of `OF_COHORTS`
-    ("regression"). ``population`` is one of `POPULATIONS`; ``simultaneous`` intervals hold for all
-    values together. Reports about any text are asked about ``candidates``; all other answers are
-    estimated together as `OUTSIDE`.
-    """
-    choices = Choices(method, confidence, errors, population, simultaneous, options)
-    return conclude(Evidence.of(asked(parts, candidates)), choices)
 
 
 @dataclass(frozen=True)
 class Choices:
-    """What the caller of `combine` wants, checked before any work is done."""
+    """What the caller of `deniable.combine` wants, checked before any work is done."""
 
     method: str | None = None
     confidence: float = 0.95
@@ -76,7 +48,8 @@ class Choices:
     def __post_init__(self) -> None:
         find_method(self.name)
         check_confidence(self.confidence)
-        _check_choices(self.errors, self.population)
+        _check_errors(self.errors)
+        check_population(self.population)
         require_type("simultaneous", self.simultaneous, bool)
 
     @property
@@ -84,7 +57,7 @@ class Choices:
         return DEFAULT_METHOD if self.method is None else self.method
 
 
-def conclude(evidence: Evidence, choices: Choices) -> Estimate:
+def conclude(evidence: Evidence, choices: Choices) -> Frequencies:
     """The estimate that this evidence leads to."""
     name, errors, population = choices.name, choices.errors, choices.population
     level, simultaneous = check_confidence(choices.confidence), choices.simultaneous
@@ -93,7 +66,7 @@ def conclude(evidence: Evidence, choices: Choices) -> Estimate:
     each = simultaneous_confidence(level, evidence.k) if simultaneous else level
     sampling = population == "everyone"
     found = _uncertainty(evidence, name, decoded, each, sampling, errors, choices.options)
-    return Estimate(
+    return Frequencies(
         labels=evidence.domain.labels or tuple(range(evidence.k)),
         frequencies=decoded.frequencies,
         standard_errors=found.standard_errors,
@@ -101,7 +74,7 @@ def conclude(evidence: Evidence, choices: Choices) -> Estimate:
         n=evidence.n,
         method=name,
         confidence=level,
-        source="; ".join(str(part.tally.mechanism) for part in evidence.parts),
+        source="; ".join(str(part.mechanism) for part in evidence.parts),
         errors=found.kind,
         population=population,
         simultaneous=simultaneous,
@@ -113,27 +86,23 @@ def asked(
     parts: Sequence[Tally | Reports], candidates: Iterable[str] | None
 ) -> Sequence[Tally | Reports]:
     """The parts, about the candidates where the answers were any text."""
-    if not isinstance(parts, Sequence):
-        raise InvalidArgument("parts", parts, "a list of tallies or reports")
     if candidates is not None:
         listed: Any = Candidates.of(candidates)
-        return [part.among(listed) for part in parts]
-    for part in parts:
-        if isinstance(part, (Tally, Reports)) and isinstance(part.mechanism.domain, Text):
+        return [part.among(listed) for part in require_parts(parts)]
+    for part in require_parts(parts):
+        if not part.mechanism.domain.is_listed:
             allowed = "given: the answers were any text, and only candidates can be looked for"
             raise InvalidArgument("candidates", candidates, allowed)
     return parts
 
 
-def _check_choices(errors: Any, population: Any) -> None:
+def _check_errors(errors: Any) -> None:
     if errors is not None and not (isinstance(errors, str) and errors in ERRORS):
         raise InvalidArgument("errors", errors, f"one of {', '.join(ERRORS)}")
-    if not (isinstance(population, str) and population in POPULATIONS):
-        raise InvalidArgument("population", population, f"one of {', '.join(POPULATIONS)}")
 
 
 def _check_open(evidence: Evidence, errors: str | None) -> None:
-    if isinstance(evidence.domain, Candidates) and errors not in (None, *OPEN_ERRORS):
+    if evidence.domain.is_open and errors not in (None, *OPEN_ERRORS):
         allowed = f"{' or '.join(OPEN_ERRORS)} for answers that were any text"
         raise InvalidArgument("errors", errors, allowed)
 
@@ -180,7 +149,7 @@ def _bootstrapped(
     if len(evidence.parts) > 1 or any(name in methods for methods in OWN.values()):
         allowed = "used with one mechanism, and not with a method that has errors of its own"
         raise InvalidArgument("errors", "bootstrap", allowed)
-    mechanism, counts = evidence.parts[0].tally.mechanism, evidence.parts[0].tally.counts
+    mechanism, counts = evidence.parts[0].mechanism, evidence.parts[0].tally.counts
 
     def again(simulated: Counts) -> Floats:
         tally = Tally.of_counts(mechanism, simulated, evidence.n)

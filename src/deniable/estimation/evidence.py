@@ -4,17 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property, reduce
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from deniable.domain import Domain
-from deniable.errors import InvalidArgument, MismatchError
-from deniable.mechanisms import Mechanism
-from deniable.reports import Reports
-from deniable.tally import Tally
+from deniable.core.domain import Domain
+from deniable.core.reports import Reports
+from deniable.core.tally import Tally
+from deniable.estimation.parts import about_one_question
+from deniable.mechanisms.frequency import FrequencyOracle, require_oracle
 
 Floats = NDArray[np.float64]
 Counts = NDArray[np.int64]
@@ -24,14 +24,16 @@ Counts = NDArray[np.int64]
 class Part:
     """The reports of one mechanism, counted; the reports themselves if they are at hand."""
 
+    mechanism: FrequencyOracle
     tally: Tally
     reports: Reports | None = None
 
     @classmethod
     def of(cls, source: Tally | Reports) -> Part:
+        mechanism = require_oracle(source.mechanism)
         if isinstance(source, Reports):
-            return cls(Tally(source.mechanism).add(source), source)
-        return cls(source)
+            return cls(mechanism, Tally(mechanism).add(source), source)
+        return cls(mechanism, source)
 
     @property
     def source(self) -> Tally | Reports:
@@ -41,7 +43,7 @@ class Part:
     @property
     def supports(self) -> tuple[Counts, float, float] | None:
         """The supports of each value with p and q, if the mechanism has one p and one q."""
-        m = self.tally.mechanism
+        m: Any = self.mechanism  # one that has supports has p and q
         counts = m.supports(self.tally.counts, self.tally.n)
         return None if counts is None else (counts, float(m.p), float(m.q))
 
@@ -67,17 +69,15 @@ class Evidence:
 
     @classmethod
     def of(cls, sources: Sequence[Tally | Reports]) -> Evidence:
-        parts = tuple(Part.of(source) for source in _merged(sources))
-        _check(parts)
-        tallies = [part.tally for part in parts]
-        w = np.array([1 / _variance(t) for t in tallies])
+        parts = tuple(Part.of(source) for source in about_one_question(sources))
+        w = np.array([1 / _variance(part) for part in parts])
         w /= w.sum()
-        found = [t.mechanism.unbiased(t.counts, t.n) for t in tallies]
+        found = [part.mechanism.unbiased(part.tally.counts, part.tally.n) for part in parts]
         lines = [
-            t.mechanism.estimated_line(t.counts, t.n, x)
-            for t, x in zip(tallies, found, strict=True)
+            part.mechanism.estimated_line(part.tally.counts, part.tally.n, x)
+            for part, x in zip(parts, found, strict=True)
         ]
-        sizes = np.array([t.n for t in tallies])
+        sizes = np.array([part.tally.n for part in parts])
         return cls(
             parts=parts,
             n=int(sizes.sum()),
@@ -94,7 +94,7 @@ class Evidence:
     @property
     def domain(self) -> Domain:
         """What was asked about."""
-        return self.parts[0].tally.mechanism.domain
+        return self.parts[0].mechanism.domain
 
     @property
     def sources(self) -> list[Tally | Reports]:
@@ -107,35 +107,7 @@ class Evidence:
         return np.asarray(np.maximum(self.a + self.b * f, 0.0) + self.between * f * (1 - f))
 
 
-def _variance(tally: Tally) -> float:
+def _variance(part: Part) -> float:
     """The average variance of a part as a sample of uniform answers."""
-    k = tally.mechanism.domain.size
-    return float(np.mean(tally.mechanism.variance(tally.n))) + (1 - 1 / k) / (k * tally.n)
-
-
-def _merged(sources: Sequence[Tally | Reports]) -> list[Tally | Reports]:
-    """Sources of one mechanism and one kind brought together; none may be given twice."""
-    groups: dict[tuple[type, Mechanism], list[Any]] = {}
-    fingerprints = [s.fingerprint for s in sources if isinstance(s, Tally) and s.fingerprint]
-    if len({id(s) for s in sources}) < len(sources) or len({*fingerprints}) < len(fingerprints):
-        raise InvalidArgument("parts", sources, "all different: one is there twice")
-    for source in sources:
-        if not isinstance(source, (Tally, Reports)):
-            raise InvalidArgument("parts", source, "tallies or reports")
-        groups.setdefault((type(source), source.mechanism), []).append(source)
-    return [
-        Reports.concatenate(group) if kind is Reports else reduce(Tally.merge, group)
-        for (kind, _), group in groups.items()
-    ]
-
-
-def _check(parts: tuple[Part, ...]) -> None:
-    if not parts:
-        raise InvalidArgument("parts", parts, "at least one tally or column of reports")
-    first = parts[0].tally.mechanism.domain
-    for part in parts:
-        if not part.tally.n:
-            raise InvalidArgument("tally", part.tally, "a tally with at least one report")
-        if part.tally.mechanism.domain != first:
-            other = part.tally.mechanism.domain
-            raise MismatchError(f"these are answers to different questions: {first!r}, {other!r}")
+    k, n = part.mechanism.domain.size, part.tally.n
+    return float(np.mean(part.mechanism.variance(n))) + (1 - 1 / k) / (k * n)

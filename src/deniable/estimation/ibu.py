@@ -15,8 +15,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from deniable.core.mechanism import as_floats
 from deniable.errors import InvalidArgument, require_int
-from deniable.mechanisms.base import as_floats
 
 Floats = NDArray[np.float64]
 #: Supports of the values in one collection, and its p and q.

@@ -16,7 +16,7 @@ from deniable.estimation.decoded import Decoded
 from deniable.estimation.evidence import Evidence
 from deniable.estimation.ibu import iterate, pooled_supports, pure_channel, water_filling
 from deniable.mechanisms import Mechanism
-from deniable.mechanisms.cohorts import CohortBits, CohortMechanism
+from deniable.mechanisms.frequency import FrequencyOracle, require_oracle
 
 Floats = NDArray[np.float64]
 Decoder = Callable[..., Decoded]
@@ -80,7 +80,7 @@ def _ibu(
     if chosen and (len(known), len(supports)) != (1, 1):
         allowed = "left out, but for one mechanism with one p and one q"
         raise InvalidArgument("options", sorted(chosen), allowed)
-    without = [part.tally.mechanism for part in evidence.parts if part.supports is None]
+    without = [part.mechanism for part in evidence.parts if part.supports is None]
     if without and len(supports) == 1 and without[0].two_valued:
         # Without a single q (blocks of HR, an outside) the supports themselves have a likelihood.
         return _likelihood(evidence)
@@ -197,13 +197,28 @@ def decode(evidence: Evidence, name: str, options: dict[str, Any]) -> Decoded:
 
 
 def methods_for(mechanism: Mechanism) -> list[str]:
-    """The methods that suit a mechanism: some need its likelihood, supports, or cohorts."""
-    supports = mechanism.supports(np.zeros(mechanism.cells, dtype=np.int64), 0)
-    known = mechanism.two_valued or isinstance(mechanism, CohortBits)
-    pooled = mechanism.two_valued or supports is not None
-    unsuited = dict.fromkeys(OF_COHORTS, not isinstance(mechanism, CohortMechanism))
-    unsuited |= {"likelihood": not known, "ibu": not pooled}
+    """The methods that suit reports: some need the likelihood of a mechanism, supports, cohorts."""
+    from deniable.estimation.mle.shared import held_by_reports
+
+    oracle = require_oracle(mechanism)
+    unsuited = dict.fromkeys(OF_COHORTS, oracle.independent)
+    unsuited |= {
+        "likelihood": not held_by_reports(oracle),
+        "ibu": not (oracle.two_valued or _has_supports(oracle)),
+    }
     return [name for name in METHODS if not unsuited.get(name)]
+
+
+def methods_of_counts(mechanism: Mechanism) -> list[str]:
+    """The methods that suit a tally, where the reports themselves are gone."""
+    oracle = require_oracle(mechanism)
+    held = oracle.counts_suffice
+    unsuited = {"likelihood": not held, "ibu": not (held or _has_supports(oracle))}
+    return [name for name in methods_for(oracle) if not unsuited.get(name)]
+
+
+def _has_supports(oracle: FrequencyOracle) -> bool:
+    return oracle.supports(np.zeros(oracle.cells, dtype=np.int64), 0) is not None
 
 
 def find_method(name: Any) -> Method:

@@ -1,6 +1,6 @@
 """How far an estimate is from the truth of a simulation.
 
-Both are lists of frequencies in the same order, or have labels (an `Estimate`, a pandas Series, a
+Both are lists of frequencies in the same order, or have labels (an estimate, a pandas Series, a
 mapping) and are aligned by them.
 """
 
@@ -13,41 +13,41 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from deniable.domain import own_labels
+from deniable.core.domain import own_labels
+from deniable.core.mechanism import Labelled, as_floats
 from deniable.errors import InvalidArgument, require_int
-from deniable.estimation.estimate import Estimate
-from deniable.mechanisms.base import Labelled, as_floats
+from deniable.estimation.estimate import Frequencies
 
 Floats = NDArray[np.float64]
-Frequencies: TypeAlias = Labelled | Estimate
+Given: TypeAlias = Labelled | Frequencies
 
 
-def mse(truth: Frequencies, estimate: Frequencies) -> float:
+def mse(truth: Given, estimate: Given) -> float:
     """Mean squared error, (1 / k) sum (f - g)^2."""
     return float(np.mean(np.square(_errors(truth, estimate))))
 
 
-def mae(truth: Frequencies, estimate: Frequencies) -> float:
+def mae(truth: Given, estimate: Given) -> float:
     """Mean absolute error, (1 / k) sum |f - g|."""
     return float(np.mean(np.abs(_errors(truth, estimate))))
 
 
-def l1(truth: Frequencies, estimate: Frequencies) -> float:
+def l1(truth: Given, estimate: Given) -> float:
     """sum |f - g|; for distributions twice their total variation distance."""
     return float(np.sum(np.abs(_errors(truth, estimate))))
 
 
-def l2(truth: Frequencies, estimate: Frequencies) -> float:
+def l2(truth: Given, estimate: Given) -> float:
     """sqrt(sum (f - g)^2)."""
     return float(np.linalg.norm(_errors(truth, estimate)))
 
 
-def l_infinity(truth: Frequencies, estimate: Frequencies) -> float:
+def l_infinity(truth: Given, estimate: Given) -> float:
     """The largest error, max |f - g|."""
     return float(np.max(np.abs(_errors(truth, estimate))))
 
 
-def kl(truth: Frequencies, estimate: Frequencies, base: float = math.e) -> float:
+def kl(truth: Given, estimate: Given, base: float = math.e) -> float:
     """Kullback-Leibler divergence of the truth f from the estimate g, sum f log(f / g).
 
     In nats (``base`` e). A value with f = 0 adds 0; one with f > 0 and g = 0 makes it infinite.
@@ -56,7 +56,7 @@ def kl(truth: Frequencies, estimate: Frequencies, base: float = math.e) -> float
     return _relative_entropy(f, g) / _log(base)
 
 
-def jensen_shannon(truth: Frequencies, estimate: Frequencies, base: float = 2.0) -> float:
+def jensen_shannon(truth: Given, estimate: Given, base: float = 2.0) -> float:
     """Jensen-Shannon divergence, (KL(f, m) + KL(g, m)) / 2 with m = (f + g) / 2.
 
     In bits (``base`` 2), where it is at most 1; always finite.
@@ -67,12 +67,12 @@ def jensen_shannon(truth: Frequencies, estimate: Frequencies, base: float = 2.0)
     return both / (4.0 * _log(base))
 
 
-def jensen_shannon_distance(truth: Frequencies, estimate: Frequencies, base: float = 2.0) -> float:
+def jensen_shannon_distance(truth: Given, estimate: Given, base: float = 2.0) -> float:
     """The square root of `jensen_shannon`, which is a metric."""
     return math.sqrt(jensen_shannon(truth, estimate, base))
 
 
-def chi_square(truth: Frequencies, estimate: Frequencies) -> float:
+def chi_square(truth: Given, estimate: Given) -> float:
     """Chi-square divergence of the truth f from the estimate g, sum (f - g)^2 / g.
 
     A value with f = g = 0 adds 0; one with f > 0 and g = 0 makes it infinite.
@@ -83,7 +83,7 @@ def chi_square(truth: Frequencies, estimate: Frequencies) -> float:
     return float(np.sum((f - g)[g > 0] ** 2 / g[g > 0]))
 
 
-def top_k_recall(truth: Frequencies, estimate: Frequencies, k: int = 10) -> float:
+def top_k_recall(truth: Given, estimate: Given, k: int = 10) -> float:
     """The share of the k most frequent values that are among the k largest estimates.
 
     Of values with equal frequencies, in either list, those that come first in the domain count as
@@ -108,7 +108,7 @@ def utility_gain(reference: float, error: float) -> float:
 
 
 #: By name; smaller is better, except for the recall.
-METRICS: dict[str, Callable[[Frequencies, Frequencies], float]] = {
+METRICS: dict[str, Callable[[Given, Given], float]] = {
     "mse": mse,
     "mae": mae,
     "l1": l1,
@@ -122,7 +122,7 @@ METRICS: dict[str, Callable[[Frequencies, Frequencies], float]] = {
 }
 
 
-def _pair(truth: Frequencies, estimate: Frequencies) -> tuple[Floats, Floats]:
+def _pair(truth: Given, estimate: Given) -> tuple[Floats, Floats]:
     """Both as numbers in one order: by their labels if both have some, else by position."""
     left, right = _beside(truth, estimate), _beside(estimate, truth)
     labels = own_labels(right) if own_labels(left) is not None else None
@@ -134,21 +134,21 @@ def _pair(truth: Frequencies, estimate: Frequencies) -> tuple[Floats, Floats]:
     return f, g
 
 
-def _beside(one: Frequencies, other: Frequencies) -> Any:
-    """What an `Estimate` is beside another: with its labels, but not beside a plain list."""
-    if not isinstance(one, Estimate):
+def _beside(one: Given, other: Given) -> Any:
+    """What an estimate is beside another: with its labels, but not beside a plain list."""
+    if not isinstance(one, Frequencies):
         return one
-    if not isinstance(other, Estimate) and own_labels(other) is None:
+    if not isinstance(other, Frequencies) and own_labels(other) is None:
         return one.frequencies
     return dict(zip(one.labels, one.frequencies, strict=True))
 
 
-def _errors(truth: Frequencies, estimate: Frequencies) -> Floats:
+def _errors(truth: Given, estimate: Given) -> Floats:
     f, g = _pair(truth, estimate)
     return f - g
 
 
-def _distributions(truth: Frequencies, estimate: Frequencies) -> tuple[Floats, Floats]:
+def _distributions(truth: Given, estimate: Given) -> tuple[Floats, Floats]:
     f, g = _pair(truth, estimate)
     for name, given, x in (("truth", truth, f), ("estimate", estimate, g)):
         if np.any(x < 0) or abs(x.sum() - 1.0) > 1e-6:

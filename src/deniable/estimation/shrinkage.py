@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from deniable.core.mechanism import as_floats
 from deniable.errors import InvalidArgument
 from deniable.estimation.power_law import fit, posterior_mean
 from deniable.estimation.simplex import project
-from deniable.mechanisms.base import as_floats
 
 Floats = NDArray[np.float64]
 #: The values that a prior gives to a frequency, and their weights.

@@ -13,9 +13,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from deniable.domain import Candidates
+from deniable.arrays import Floats
 from deniable.estimation.mle.supports import Gram, Indices, Part, Sums, pieces
-from deniable.mechanisms.base import Floats
 from deniable.mechanisms.cohorts import CohortBits
 from deniable.mechanisms.packed import unpacked
 
@@ -28,7 +27,7 @@ class BloomRows(Part):
     def __init__(self, mechanism: CohortBits, groups: list[tuple[int, NDArray[Any]]]) -> None:
         super().__init__(mechanism, sum(len(rows) for _, rows in groups), gain=1.0)
         self.groups = groups
-        self.open = isinstance(mechanism.domain, Candidates)
+        self.open = mechanism.domain.is_open
         p, q = float(mechanism.inner.p), float(mechanism.inner.q)
         self.ratios = np.array([(1 - p) / (1 - q), p / q])
         self.unknown = _unknown(mechanism.width, mechanism.hashes, self.ratios)

@@ -6,20 +6,17 @@ from functools import singledispatch
 
 import numpy as np
 
+from deniable.arrays import Counts, Floats
 from deniable.estimation.mle.supports import Gram, Indices, Part, Sums, unknown_family
-from deniable.mechanisms import BRR, GRR, HR
-from deniable.mechanisms.base import Counts, Floats, Mechanism
-from deniable.mechanisms.cohorts import CohortIndices
+from deniable.mechanisms import HR
+from deniable.mechanisms.frequency import FrequencyOracle
 from deniable.mechanisms.signs import SignMechanism
-
-#: The families whose counts hold the likelihood of their reports.
-COUNTED = (BRR, GRR, HR, SignMechanism, CohortIndices)
 
 
 class Cells(Part):
     """Reports that are one cell: their counts are all that the likelihood needs."""
 
-    def __init__(self, mechanism: Mechanism, counts: Counts) -> None:
+    def __init__(self, mechanism: FrequencyOracle, counts: Counts) -> None:
         super().__init__(mechanism, int(counts.sum()))
         self.counts = counts
 
@@ -59,7 +56,7 @@ class HadamardCells(Cells):
 
     def __init__(
         self,
-        mechanism: Mechanism,
+        mechanism: FrequencyOracle,
         counts: Counts,
         shape: tuple[int, int],
         block: Indices,
@@ -70,7 +67,7 @@ class HadamardCells(Cells):
 
     @classmethod
     def of_responses(cls, mechanism: HR, counts: Counts) -> HadamardCells:
-        block, row = np.divmod(mechanism._places, mechanism.block - 1)
+        block, row = np.divmod(mechanism.value_places, mechanism.block - 1)
         return cls(mechanism, counts, (mechanism.blocks, mechanism.block), block, row + 1)
 
     @classmethod
@@ -118,14 +115,10 @@ def _transformed(rows: Floats) -> Floats:
 
 
 @singledispatch
-def cells_of(mechanism: Mechanism, counts: Counts) -> Part:
-    """Counts as a part of the likelihood."""
-    raise unknown_family(mechanism)
-
-
-@cells_of.register(BRR)
-@cells_of.register(GRR)
-def _(mechanism: Mechanism, counts: Counts) -> Part:
+def cells_of(mechanism: FrequencyOracle, counts: Counts) -> Part:
+    """Counts as a part of the likelihood; families say which values a cell supports."""
+    if not mechanism.direct:
+        raise unknown_family(mechanism)
     return Cells(mechanism, counts)
 
 

@@ -5,23 +5,16 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from deniable.domain import Candidates
 from deniable.errors import InvalidArgument
 from deniable.estimation.analytic import analytic
 from deniable.estimation.decoded import Decoded, Uncertainty
 from deniable.estimation.evidence import Evidence, Part
 from deniable.estimation.intervals import two_sided_z
-from deniable.estimation.mle.cells import COUNTED
 from deniable.estimation.mle.likelihood import Maximum, efficient, maximise
-from deniable.mechanisms import BRR, GRR
-from deniable.mechanisms.cohorts import CohortBits
-from deniable.mechanisms.hashing import LocalHashing
-from deniable.mechanisms.packed import PackedMechanism
+from deniable.estimation.mle.shared import held_by_reports
 
 Floats = NDArray[np.float64]
 
-#: The families whose reports hold the likelihood, but not their counts.
-ROWS = (PackedMechanism, LocalHashing, CohortBits)
 #: Values up to which the k x k information is made, for its own sake and to help another decoder.
 LARGEST, HELPFUL = 1024, 256
 
@@ -32,7 +25,7 @@ def likelihood_estimate(evidence: Evidence, *, tolerance: float, most_passes: in
 
     def own(confidence: float, sampling: bool) -> Uncertainty:
         # A frequent answer that nobody listed is not spread evenly, as the likelihood has it.
-        is_open = isinstance(evidence.domain, Candidates)
+        is_open = evidence.domain.is_open
         sharp = None if is_open else sharpened(evidence, found)
         if sharp is None:
             return analytic(evidence, confidence, sampling)
@@ -48,18 +41,15 @@ def likelihood_estimate(evidence: Evidence, *, tolerance: float, most_passes: in
 def sharper(evidence: Evidence) -> tuple[Floats, Floats] | None:
     """`sharpened` where it is worth its price: None for counts that do not hold the likelihood,
     for randomised response, whose unbiased frequencies are as sharp, and for large domains."""
-    mechanisms = [part.tally.mechanism for part in evidence.parts]
-    direct = len(mechanisms) == 1 and isinstance(mechanisms[0], (BRR, GRR))
+    direct = len(evidence.parts) == 1 and evidence.parts[0].mechanism.direct
     if direct or evidence.k > HELPFUL or not all(map(_holds_likelihood, evidence.parts)):
         return None
     return sharpened(evidence, maximise(evidence.sources))
 
 
 def _holds_likelihood(part: Part) -> bool:
-    mechanism = part.tally.mechanism
-    held = isinstance(mechanism, COUNTED)
-    read = part.reports is not None and isinstance(mechanism, ROWS)
-    return mechanism.two_valued and (held or read)
+    read = part.reports is not None and held_by_reports(part.mechanism)
+    return part.mechanism.two_valued and (part.mechanism.counts_suffice or read)
 
 
 def sharpened(evidence: Evidence, maximum: Maximum) -> tuple[Floats, Floats] | None:

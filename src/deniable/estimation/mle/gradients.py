@@ -6,10 +6,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from deniable.arrays import Floats
 from deniable.estimation.mle.newton import ROUNDING
 from deniable.estimation.mle.objective import Objective, Point
 from deniable.estimation.mle.supports import Indices
-from deniable.mechanisms.base import Floats
 
 
 def accelerated(objective: Objective, start: Floats, tolerance: float, most_passes: int) -> Point:

@@ -8,6 +8,10 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
+from deniable.arrays import Floats
+from deniable.core.mechanism import as_floats
+from deniable.core.reports import Reports
+from deniable.core.tally import Tally
 from deniable.errors import InvalidArgument, require_int, require_type
 from deniable.estimation.evidence import Evidence
 from deniable.estimation.ibu import pooled_supports
@@ -17,12 +21,7 @@ from deniable.estimation.mle.objective import Objective, Point
 from deniable.estimation.mle.shared import cells_of, part_of
 from deniable.estimation.mle.supports import Part
 from deniable.estimation.simplex import project
-from deniable.mechanisms import BRR, GRR, Mechanism
-from deniable.mechanisms.base import Floats, as_floats
-from deniable.mechanisms.cohorts import CohortIndices
-from deniable.mechanisms.index import IndexMechanism
-from deniable.reports import Reports
-from deniable.tally import Tally
+from deniable.mechanisms.frequency import FrequencyOracle, require_oracle
 
 #: Values up to which Newton's method is used from the start.
 DENSE = 512
@@ -67,7 +66,7 @@ def maximise(
     objective, counted = _open(parts, threads, require_int("memory", memory, 0, 1 << 62))
     given = counted.unbiased if start is None else start
     first = project(_frequencies("start", given, objective.size))
-    if len(objective.parts) == 1 and isinstance(objective.parts[0].mechanism, (BRR, GRR)):
+    if len(objective.parts) == 1 and objective.parts[0].mechanism.direct:
         first = pooled_supports([part.supports for part in counted.parts if part.supports])
     point = solve(objective, first, tolerance, most_passes)
     return Maximum(point.f, point.certificate, objective.passes, point.value)
@@ -154,22 +153,22 @@ def _open(
         raise InvalidArgument("parts", parts, "a list of tallies or reports")
     tallies: list[Tally] = []
     found: list[Part] = []
-    counted: dict[Mechanism, Tally] = {}
+    counted: dict[FrequencyOracle, Tally] = {}
     for source in parts:
         tally = _tally(source, threads)
-        if isinstance(tally.mechanism, (IndexMechanism, CohortIndices)):
-            earlier = counted.get(tally.mechanism, Tally(tally.mechanism))
-            counted[tally.mechanism] = earlier.merge(tally)
+        mechanism = require_oracle(tally.mechanism)
+        if mechanism.counts_suffice:
+            counted[mechanism] = counted.get(mechanism, Tally(mechanism)).merge(tally)
         elif isinstance(source, Tally):
-            raise _insufficient(tally.mechanism)
+            raise _insufficient(mechanism)
         elif tally.n:
             tallies.append(tally)
-            found.append(part_of(tally.mechanism, source.data, memory))
-    merged = [tally for tally in counted.values() if tally.n]
-    found += [cells_of(tally.mechanism, tally.counts) for tally in merged]
+            found.append(part_of(mechanism, source.data, memory))
+    merged = {mechanism: tally for mechanism, tally in counted.items() if tally.n}
+    found += [cells_of(mechanism, tally.counts) for mechanism, tally in merged.items()]
     if not found:
         raise InvalidArgument("parts", parts, "parts with at least one report")
-    return Objective(found, threads), Evidence.of(tallies + merged)
+    return Objective(found, threads), Evidence.of([*tallies, *merged.values()])
 
 
 def _tally(source: Reports | Tally, threads: int | None) -> Tally:
@@ -179,7 +178,7 @@ def _tally(source: Reports | Tally, threads: int | None) -> Tally:
     return source.mechanism.tally(source, threads=threads)
 
 
-def _insufficient(mechanism: Mechanism) -> InvalidArgument:
+def _insufficient(mechanism: FrequencyOracle) -> InvalidArgument:
     name = type(mechanism).__name__
     allowed = f"reports: the counts of {name} do not determine its likelihood"
     return InvalidArgument("parts", f"a tally of {name}", allowed)

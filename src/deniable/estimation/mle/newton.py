@@ -9,9 +9,9 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from deniable.arrays import Floats
 from deniable.estimation.mle.objective import Objective, Point
 from deniable.estimation.mle.supports import Indices
-from deniable.mechanisms.base import Floats
 
 #: Values up to which a Hessian is cheap beside the passes that it saves.
 MOST = 2048

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from deniable.arrays import Floats
 from deniable.estimation.mle.supports import Indices, Part
-from deniable.mechanisms.base import Floats
 
 
 @dataclass(frozen=True, eq=False)

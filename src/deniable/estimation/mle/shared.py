@@ -12,15 +12,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from deniable.domain import Candidates
+from deniable.arrays import Counts, Floats
 from deniable.estimation.mle.bloom import BloomRows
 from deniable.estimation.mle.cells import Cells, HadamardCells, cells_of
 from deniable.estimation.mle.supports import Gram, Indices, Part, Sums, part_of
-from deniable.mechanisms.base import Counts, Floats
 from deniable.mechanisms.cohorts import CohortBits, CohortIndices, CohortMechanism
-from deniable.mechanisms.signs import SignMechanism
+from deniable.mechanisms.frequency import FrequencyOracle
 
-__all__ = ["cells_of", "part_of"]
+__all__ = ["cells_of", "held_by_reports", "part_of"]
 
 
 class Shared(Part):
@@ -31,7 +30,7 @@ class Shared(Part):
 
     def __init__(self, mechanism: CohortMechanism, n: int) -> None:
         super().__init__(mechanism, n)
-        self.open = isinstance(mechanism.domain, Candidates)
+        self.open = mechanism.domain.is_open
 
     def masses(self, f: Floats) -> Floats:
         """g: the frequency of each cell in each cohort."""
@@ -93,7 +92,7 @@ class SharedCells(Shared):
 def _flat(mechanism: CohortMechanism, table: Counts) -> Cells:
     """The cells of all cohorts at once; for signs, each cohort is a block."""
     counts = np.ascontiguousarray(table).reshape(-1)
-    if not isinstance(mechanism.inner, SignMechanism):
+    if mechanism.inner.direct:
         return Cells(mechanism, counts)
     block, cell = np.divmod(np.arange(mechanism.cohorts * mechanism.width), mechanism.width)
     return HadamardCells(mechanism, counts, table.shape, block, 2 * cell + 1)
@@ -135,3 +134,9 @@ def _(mechanism: CohortBits, data: NDArray[Any], memory: int) -> Part:
     if mechanism.hashes > 1:
         return BloomRows(mechanism, _by_cohort(data))
     return SharedRows(mechanism, data, memory)
+
+
+def held_by_reports(mechanism: FrequencyOracle) -> bool:
+    """Whether the exact likelihood of the reports is known, and they can be read for it."""
+    read = part_of.dispatch(type(mechanism)) is not part_of.dispatch(object)
+    return mechanism.counts_suffice or (read and mechanism.known_likelihood)

@@ -14,8 +14,9 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from deniable.arrays import Counts, Floats
 from deniable.errors import InvalidArgument
-from deniable.mechanisms.base import Counts, Floats, Mechanism
+from deniable.mechanisms.frequency import FrequencyOracle
 from deniable.mechanisms.hashing import LocalHashing
 from deniable.mechanisms.packed import PackedMechanism, unpacked
 
@@ -46,7 +47,7 @@ class Gram(NamedTuple):
 class Part(ABC):
     """``n`` reports of one mechanism, with ``gain`` = rho - 1."""
 
-    def __init__(self, mechanism: Mechanism, n: int, gain: float | None = None) -> None:
+    def __init__(self, mechanism: FrequencyOracle, n: int, gain: float | None = None) -> None:
         if not mechanism.two_valued and gain is None:
             raise unknown_family(mechanism)
         self.mechanism = mechanism
@@ -79,7 +80,7 @@ class Rows(Part):
     """
 
     def __init__(
-        self, mechanism: Mechanism, words: NDArray[Any], weights: Floats | None = None
+        self, mechanism: FrequencyOracle, words: NDArray[Any], weights: Floats | None = None
     ) -> None:
         super().__init__(mechanism, len(words) if weights is None else int(weights.sum()))
         self.words = words
@@ -140,7 +141,7 @@ class HashedRows(Part):
 
 
 @singledispatch
-def part_of(mechanism: Mechanism, data: NDArray[Any], memory: int) -> Part:
+def part_of(mechanism: FrequencyOracle, data: NDArray[Any], memory: int) -> Part:
     """Reports as a part of the likelihood; made supports are kept if ``memory`` bytes hold them."""
     raise unknown_family(mechanism)
 
@@ -169,7 +170,7 @@ def _(mechanism: LocalHashing, data: NDArray[Any], memory: int) -> Part:
     return Rows(mechanism, supports_of(mechanism, data))
 
 
-def unknown_family(mechanism: Mechanism) -> InvalidArgument:
+def unknown_family(mechanism: FrequencyOracle) -> InvalidArgument:
     """The refusal of a mechanism of which it is not known that its likelihood has this form."""
     return InvalidArgument("parts", mechanism, "reports of a family whose likelihood is known")
 
@@ -178,7 +179,7 @@ def supports_of(mechanism: LocalHashing, data: NDArray[Any]) -> NDArray[np.uint6
     """The supports of hashed reports as rows of words."""
     from deniable.kernels.likelihood import hashed_rows
 
-    return hashed_rows(data, mechanism.modulus, mechanism._firsts, mechanism.domain.size)
+    return hashed_rows(data, mechanism.modulus, mechanism.first_residues, mechanism.domain.size)
 
 
 def pieces(start: int, stop: int, row_bytes: int) -> Iterator[slice]:
@@ -188,7 +189,7 @@ def pieces(start: int, stop: int, row_bytes: int) -> Iterator[slice]:
         yield slice(begin, min(begin + step, stop))
 
 
-def _grouped(mechanism: Mechanism, found: Counts) -> Rows:
+def _grouped(mechanism: FrequencyOracle, found: Counts) -> Rows:
     """Each support that occurs once, with how often it was found."""
     occur = np.flatnonzero(found)
     return Rows(mechanism, occur.astype("<u8")[:, None], found[occur].astype(np.float64))

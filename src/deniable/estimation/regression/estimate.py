@@ -7,6 +7,8 @@ that nobody listed are noise still.
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -16,7 +18,6 @@ from deniable.estimation.evidence import Evidence
 from deniable.estimation.regression.errors import Spread
 from deniable.estimation.regression.normal import Cells
 from deniable.estimation.regression.solvers import Singular, non_negative, summing_to_one
-from deniable.mechanisms.cohorts import CohortMechanism
 
 Floats = NDArray[np.float64]
 
@@ -91,8 +92,8 @@ def own_part(x: Floats, outside: int) -> Floats:
 def cohort_cells(evidence: Evidence, method: str) -> Cells:
     """The cells of the only part, if it has any."""
     tallies = [part.tally for part in evidence.parts]
-    m = tallies[0].mechanism
-    if len(tallies) > 1 or not isinstance(m, CohortMechanism):
+    m: Any = tallies[0].mechanism
+    if len(tallies) > 1 or evidence.parts[0].mechanism.independent:
         names = ", ".join(sorted({tally.mechanism.name for tally in tallies}))
         allowed = "used with the reports of one mechanism with cohorts, such as CMS, HCMS or ORR"
         raise InvalidArgument("method", f"{method} ({names})", allowed)

@@ -1,0 +1,43 @@
+"""One estimate from all that is known about a question."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from deniable.core.reports import Reports
+from deniable.core.tally import Tally
+from deniable.core.task import Task
+from deniable.errors import MismatchError
+from deniable.estimation.estimate import Estimate
+from deniable.estimation.parts import require_parts
+
+
+def combine(
+    parts: Sequence[Tally | Reports], method: str | None = None, **choices: Any
+) -> Estimate:
+    """One estimate from all reports about one question, whatever mechanisms and epsilons made them.
+
+    ``parts`` are tallies or reports. It is assumed that who got which epsilon has nothing to do
+    with the answer. What is estimated is the task of the mechanisms, and so are the methods and
+    most choices; each task has ``confidence`` (default 0.95) and ``population`` ("respondents", or
+    "everyone" they are a sample of).
+
+    Frequencies: reports tell more than their counts. "likelihood" needs them (but where a report
+    is one index, as in GRR and HR) and "bayes" becomes sharper with up to 256 values. ``method`` is
+    a name of `METHODS` (default: "bayes") with its options. ``errors`` is one of `ERRORS`: by
+    default those of the unbiased frequencies, which hold for every value ("score", or "exact" where
+    counts are small), but for "likelihood" ("information") and the methods of `OF_COHORTS`
+    ("regression"). ``simultaneous`` intervals hold for all values together. Reports about any text
+    are asked about ``candidates``; all other answers are estimated together as `OUTSIDE`.
+    """
+    return _task(parts).estimate(parts, method, **choices)
+
+
+def _task(parts: Sequence[Tally | Reports]) -> Task:
+    """What all parts are about."""
+    tasks = {part.mechanism.task for part in require_parts(parts)}
+    if len(tasks) > 1:
+        names = " and ".join(sorted(task.name for task in tasks))
+        raise MismatchError(f"these are answers to different questions: {names}")
+    return tasks.pop()

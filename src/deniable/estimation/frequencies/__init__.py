@@ -1,0 +1,1 @@
+"""Frequencies: which share of the respondents gave each answer."""

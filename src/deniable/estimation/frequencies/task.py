@@ -1,0 +1,121 @@
+"""The task of most mechanisms: which share of the respondents gave each answer."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Sequence
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from deniable.core.mechanism import Mechanism
+from deniable.core.reports import Reports
+from deniable.core.tally import Tally
+from deniable.core.task import Expectation, Query, Task, people_needed, register_task
+from deniable.estimation.estimate import Frequencies
+from deniable.estimation.estimator import Choices, asked, conclude
+from deniable.estimation.evidence import Evidence
+from deniable.estimation.intervals import two_sided_z
+from deniable.estimation.methods import DEFAULT_METHOD, methods_of_counts
+from deniable.mechanisms.frequency import FrequencyOracle, require_oracle
+
+#: Errors are told for an answer that this share of the respondents gives. If half its 95 % interval
+#: is as wide, it reaches 0: such an answer cannot be told from one that nobody gives.
+SHARE = 0.1
+CONFIDENCE = 0.95
+GOOD, HOPELESS = SHARE / 2, SHARE
+#: What is looked for among any texts when an error is predicted.
+_TEXTS = ("one", "another")
+
+
+def _takes_text(mechanism: Mechanism) -> bool:
+    """Whether answers are any text: nobody listed them."""
+    return not mechanism.domain.is_listed
+
+
+class FrequencyTask(Task):
+    """Frequencies of listed answers, or of candidates among answers that were any text."""
+
+    name = "frequencies"
+    default = DEFAULT_METHOD
+    queries = {
+        "candidates": Query(
+            "Look for", "one text per line", several=True, needed=True, suits=_takes_text
+        )
+    }
+
+    def methods(self, mechanism: Mechanism) -> list[str]:
+        return methods_of_counts(_asked(mechanism))
+
+    def estimate(
+        self,
+        parts: Sequence[Tally | Reports],
+        method: str | None = None,
+        *,
+        confidence: float = 0.95,
+        errors: str | None = None,
+        population: str = "respondents",
+        simultaneous: bool = False,
+        candidates: Iterable[str] | None = None,
+        **options: Any,
+    ) -> Frequencies:
+        choices = Choices(method, confidence, errors, population, simultaneous, options)
+        return conclude(Evidence.of(asked(parts, candidates)), choices)
+
+    def error(  # type: ignore[override]  # these are all that may be guessed
+        self, mechanism: Mechanism, n: int, *, share: float | None = None, sampled: bool = False
+    ) -> float:
+        """That of an answer that a ``share`` gives, by default as many as give any other.
+
+        The error of a text with a share is that beside one other answer that all others give: no
+        answers disturb it more. Where the respondents are ``sampled``, that adds f (1 - f) / n.
+        """
+        drawn = (share or 0.0) * (1 - (share or 0.0)) / n if sampled else 0.0
+        return math.sqrt(_variance(mechanism, n, share) + drawn)
+
+    def half_width(self, mechanism: Mechanism, n: int, *, sampled: bool = False) -> float:
+        return two_sided_z(CONFIDENCE) * self.error(mechanism, n, share=SHARE, sampled=sampled)
+
+    def expectation(self, mechanism: Mechanism, n: int, *, sampled: bool = False) -> Expectation:
+        width = partial(self.half_width, mechanism, sampled=sampled)
+        found, percent = width(n), f"{100 * SHARE:.0f} %"
+        return Expectation(
+            half_width=found,
+            good=GOOD,
+            hopeless=HOPELESS,
+            people_needed=people_needed(width, n, GOOD),
+            sentence=f"An answer that {percent} of people give will show as {percent} "
+            f"{_points(found)}",
+            error=_points(found),
+            target=_points(GOOD),
+        )
+
+    def laws(self) -> tuple[Callable[[Any], None], ...]:
+        from deniable.conformance import FREQUENCY_LAWS
+
+        return FREQUENCY_LAWS
+
+
+def _asked(mechanism: Mechanism) -> FrequencyOracle:
+    """The mechanism, about some candidates where answers are any text."""
+    oracle = require_oracle(mechanism)
+    return oracle.among(_TEXTS) if _takes_text(oracle) else oracle
+
+
+def _variance(mechanism: Mechanism, n: int, share: float | None) -> float:
+    about, text = _asked(mechanism), _takes_text(mechanism)
+    if share is None:
+        return float(np.max(about.variance(n, [0.0] * 3 if text else 1 / about.domain.size)))
+    if text:
+        return float(about.variance(n, [share, 1 - share, 0.0])[0])
+    return float(np.max(about.variance(n, share)))
+
+
+def _points(share: float) -> str:
+    """An error in words: two digits, all of a large one."""
+    points = 100 * share
+    return f"± {points:.0f} points" if points >= 9.95 else f"± {points:.2g} points"
+
+
+FREQUENCIES = register_task(FrequencyTask())

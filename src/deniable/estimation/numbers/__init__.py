@@ -1,0 +1,1 @@
+"""Numbers: the mean of answers that are numbers of a range."""
