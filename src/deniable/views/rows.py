@@ -1,80 +1,12 @@
-"""Charts (Altair): one specification for notebook, static image and offline page."""
+"""Charts of rows (Altair): simulations, benchmarks and studies, which are tables of numbers."""
 
 from __future__ import annotations
 
-import json
-from collections.abc import Iterable, Mapping, Sequence
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from collections.abc import Mapping, Sequence
+from typing import Any
 
-import numpy as np
-from numpy.typing import NDArray
-
-from deniable.errors import InvalidArgument
 from deniable.extras import altair
-
-if TYPE_CHECKING:
-    from deniable.estimation import Estimate
-
-INK = "#1f2937"
-BAR = "#8fb3d9"
-TRUTH = "#d9480f"
-#: Marks and lines that colour-blind readers can tell apart (Okabe and Ito).
-COLOURS = ("#0072b2", "#e69f00", "#009e73", "#cc79a7", "#d55e00", "#56b4e9", "#000000")
-SHAPES = ("circle", "square", "triangle-up", "cross", "diamond", "triangle-down", "triangle-left")
-FORMATS = (".html", ".png", ".svg")
-#: Values drawn at most; a chart with more cannot be read.
-DRAWN = 60
-
-
-def estimate_chart(estimate: Estimate, truth: NDArray[np.float64] | None = None) -> Any:
-    """A bar a value with its interval, and a diamond at the truth of a simulation."""
-    alt = altair()
-    rows = estimate.rows()
-    for row, t in zip(rows, [] if truth is None else truth.tolist(), strict=False):
-        row["truth"] = t
-    drawn = [{**rows[i], "place": place} for place, i in enumerate(estimate.shown(DRAWN))]
-    names = alt.Axis(labelExpr=label_of(row["value"] for row in drawn))
-    base = alt.Chart(alt.Data(values=drawn)).encode(
-        y=alt.Y("place:O", axis=names, title=None), description="value:N"
-    )
-    share = alt.X("frequency:Q", title="share of respondents")
-    layers = [
-        base.mark_bar(color=BAR, height=14).encode(x=share),
-        base.mark_rule(color=INK, strokeWidth=1.5).encode(x="low:Q", x2="high:Q"),
-        *(_cap(base, end) for end in ("low", "high")),
-    ]
-    if truth is not None:
-        diamond = base.mark_point(shape="diamond", filled=True, size=60, color=TRUTH, opacity=1)
-        layers.append(diamond.encode(x="truth:Q"))
-    title = alt.TitleParams(
-        f"{estimate.n:,} respondents",
-        subtitle=_subtitle(estimate, truth is not None),
-        anchor="start",
-    )
-    return alt.layer(*layers).properties(width=520, title=title)
-
-
-def label_of(names: Iterable[Any]) -> str:
-    """The expression of a label, for values that stand in a chart as their places 0, 1, 2, ...
-
-    Vega keeps categories, and the texts of expressions, as keys of objects: __proto__ cannot be one
-    and constructor is there already. A blank before each text makes it another.
-    """
-    return f"slice({json.dumps([f' {name}' for name in names])}[datum.value], 1)"
-
-
-def _cap(base: Any, end: str) -> Any:
-    return base.mark_tick(color=INK, height=8, thickness=1.5).encode(x=f"{end}:Q")
-
-
-def _subtitle(estimate: Estimate, with_truth: bool) -> str:
-    parts = [f"{estimate.method}, {estimate.interval_words}", estimate.source]
-    if with_truth:
-        parts.append("diamond: the simulated truth")
-    if len(estimate.labels) > DRAWN:
-        parts.append(f"the {DRAWN} most frequent of {len(estimate.labels)} values")
-    return "; ".join(parts)
+from deniable.views.charts import BAR, COLOURS, INK, SHAPES, TRUTH
 
 
 def error_chart(rows: Sequence[Mapping[str, Any]], title: str) -> Any:
@@ -106,31 +38,6 @@ def _against_formula(row: Mapping[str, Any], title: str) -> dict[str, Any]:
         "column": row["mechanism"],
         "ratio": row["rmse"] / row["predicted"],
     }
-
-
-class _InsideScript(json.JSONEncoder):
-    """JSON that can stand in a page's script: no label can end the script."""
-
-    def encode(self, o: Any) -> str:
-        return super().encode(o).replace("<", "\\u003c")
-
-
-def check_path(path: Path) -> Path:
-    """Refuse a file that no chart can be saved to, before any work is done for it."""
-    if path.suffix.lower() not in FORMATS:
-        raise InvalidArgument("chart", str(path), f"a file name that ends in {', '.join(FORMATS)}")
-    path.parent.mkdir(parents=True, exist_ok=True)
-    return path
-
-
-def save(chart: Any, path: Path, scale: float = 2) -> Path:
-    """Write a chart as .html (works offline), .png (``scale`` times as large) or .svg."""
-    kind = check_path(path).suffix.lower().removeprefix(".")
-    options: dict[str, Any] = {"scale_factor": scale}
-    if kind == "html":
-        options = {"inline": True, "json_kwds": {"cls": _InsideScript}}
-    chart.save(str(path), format=kind, **options)
-    return path
 
 
 def speed_chart(rows: Sequence[Mapping[str, Any]], title: str) -> Any:
