@@ -23,11 +23,13 @@ from numpy.typing import NDArray
 from rich.console import Console
 from rich.progress import track
 
-import deniable as dn
-from deniable.studio.charts import ratio_chart, save
+from deniable.core.tally import Tally
+from deniable.estimation import FREQUENCIES
+from deniable.mechanisms.frequency import FrequencyOracle, find_oracle
 from deniable.studio.simulate import DISTRIBUTIONS
-from deniable.studio.tables import plain, rich_table
-from deniable.tally import Tally
+from deniable.views import save
+from deniable.views.rows import ratio_chart
+from deniable.views.tables import plain, rich_table
 
 Floats = NDArray[np.float64]
 
@@ -131,7 +133,7 @@ def measure(job: tuple[Cell, Path | None]) -> dict[str, Any]:
     cell, data = job
     people = histogram(cell, data)
     truth = people / cell.n
-    m = dn.mechanism(cell.mechanism, cell.k, cell.epsilon)
+    m = find_oracle(cell.mechanism)(cell.k, cell.epsilon)
     rng = np.random.default_rng(cell.seed)
     methods = (*REFERENCES, "bayes", *(["likelihood"] if cell.reports else []))
     errors: dict[str, list[float]] = {name: [] for name in methods}
@@ -139,9 +141,8 @@ def measure(job: tuple[Cell, Path | None]) -> dict[str, Any]:
     for _ in range(cell.runs):
         source = collect(m, people, rng, cell.reports)
         for name in methods:
-            estimate = dn.combine(
-                [source], name, errors="posterior" if name == "bayes" else "score"
-            )
+            kind = "posterior" if name == "bayes" else "score"
+            estimate = FREQUENCIES.estimate([source], name, errors=kind)
             errors[name].append(float(np.mean((estimate.frequencies - truth) ** 2)))
             if name == "bayes":
                 low, high = estimate.intervals.T
@@ -150,7 +151,7 @@ def measure(job: tuple[Cell, Path | None]) -> dict[str, Any]:
 
 
 def collect(
-    m: dn.Mechanism, people: NDArray[np.int64], rng: np.random.Generator, reports: bool
+    m: FrequencyOracle, people: NDArray[np.int64], rng: np.random.Generator, reports: bool
 ) -> Any:
     """One collection: its reports, or only their counts."""
     if reports:

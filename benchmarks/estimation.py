@@ -21,8 +21,8 @@ import deniable as dn
 from deniable.estimation.ibu import water_filling
 from deniable.estimation.mle.likelihood import Maximum, maximise
 from deniable.studio.bench import best_time
-from deniable.studio.formats import Format
-from deniable.studio.tables import show
+from deniable.views.formats import Format
+from deniable.views.tables import show
 
 N = 100_000
 

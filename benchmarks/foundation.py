@@ -24,9 +24,10 @@ import deniable as dn
 from deniable.kernels.columns import column_sums
 from deniable.kernels.threads import thread_count
 from deniable.studio.bench import Bounds, best_time, bounds, random_bytes, times
-from deniable.studio.charts import save, speed_chart
-from deniable.studio.formats import Format
-from deniable.studio.tables import show
+from deniable.views import save
+from deniable.views.formats import Format
+from deniable.views.rows import speed_chart
+from deniable.views.tables import show
 from peers import Peer, peers, sketch_peer
 
 N = 1_000_000

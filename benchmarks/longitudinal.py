@@ -23,8 +23,8 @@ from scipy.stats import binomtest
 import deniable as dn
 from deniable.randomness import Keystream
 from deniable.studio.bench import best_time, times
-from deniable.studio.formats import Format
-from deniable.studio.tables import show
+from deniable.views.formats import Format
+from deniable.views.tables import show
 from foundation import N, peer_times
 from peers import Peer, chain_peer
 

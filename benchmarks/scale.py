@@ -26,10 +26,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 import deniable as dn
-from deniable.studio.charts import growth_chart, save
-from deniable.studio.formats import Format
-from deniable.studio.tables import show
-from deniable.tally import Tally
+from deniable.core.tally import Tally
+from deniable.mechanisms.frequency import FrequencyOracle, find_oracle
+from deniable.views import save
+from deniable.views.formats import Format
+from deniable.views.rows import growth_chart
+from deniable.views.tables import show
 
 EPSILON = 1.0
 MECHANISMS = ("hr", "hrr", "hcms", "olh", "orr")
@@ -48,11 +50,11 @@ def cases(most: int) -> list[tuple[str, int, int]]:
     return [(name, n, k) for name in MECHANISMS for n, k in shapes]
 
 
-def mechanism_for(name: str, n: int, k: int) -> dn.Mechanism:
+def mechanism_for(name: str, n: int, k: int) -> FrequencyOracle:
     if name == "orr":
         return dn.ORR(dn.Text(), EPSILON, **dn.ORR.suggest(EPSILON, n))
     design = dn.HCMS.suggest(EPSILON, n) if name == "hcms" else {}
-    return dn.mechanism(name, k, EPSILON, **design)
+    return find_oracle(name)(k, EPSILON, **design)
 
 
 def measure(name: str, n: int, k: int) -> dict[str, Any]:

@@ -19,8 +19,9 @@ from numpy.random import Generator
 from numpy.typing import NDArray
 
 import deniable as dn
-from deniable.studio.formats import Format
-from deniable.studio.tables import show
+from deniable.mechanisms.frequency import FrequencyOracle, find_oracle
+from deniable.views.formats import Format
+from deniable.views.tables import show
 
 FALSE_ALARM = 0.05
 #: Fresh samples: mechanism, k, epsilon, respondents a round, rounds.
@@ -42,7 +43,7 @@ def skewed(k: int) -> NDArray[np.float64]:
     return np.asarray(f / f.sum())
 
 
-def sampled(m: dn.Mechanism, f: NDArray[np.float64], n: int, rng: Generator) -> dn.Tally:
+def sampled(m: FrequencyOracle, f: NDArray[np.float64], n: int, rng: Generator) -> dn.Tally:
     return dn.Tally.of_counts(m, m.simulate(rng.multinomial(n, f), rng), n)
 
 
@@ -91,7 +92,7 @@ def false_alarms(runs: int, rng: Generator) -> list[dict[str, Any]]:
     """How often anything is flagged in a stable series, and how often an interval misses 0."""
     rows = []
     for name, k, epsilon, n, count in STABLE:
-        m = dn.mechanism(name, k, epsilon)
+        m = find_oracle(name)(k, epsilon)
         flagged = missed = 0
         for _ in range(runs):
             rounds = dn.Rounds(m)
@@ -129,9 +130,10 @@ def picture(out: Path, rng: Generator) -> Path:
     labels = ["car", "train", "bus", "bicycle", "on foot", "other"]
     winter, summer = [0.47, 0.17, 0.12, 0.11, 0.08, 0.05], [0.40, 0.17, 0.12, 0.18, 0.08, 0.05]
     truth = np.array([winter] * 4 + [summer] * 4)
-    rounds = dn.Rounds(dn.OUE(labels, 1.0))
+    m = dn.OUE(labels, 1.0)
+    rounds = dn.Rounds(m)
     for month, f in enumerate(truth, 1):
-        rounds.add(f"2026-{month:02d}", sampled(rounds.mechanism, f, 60_000, rng))
+        rounds.add(f"2026-{month:02d}", sampled(m, f, 60_000, rng))
     series = rounds.estimate(population="everyone")
     return series.save(out / "series.png", truth=truth, changes=rounds.changes())
 

@@ -23,9 +23,10 @@ import deniable as dn
 from deniable.extras import altair
 from deniable.longitudinal.attacks import answer_loglikelihoods, link_loglikelihoods
 from deniable.longitudinal.panel import Panel
-from deniable.studio.charts import COLOURS, INK, SHAPES, save
-from deniable.studio.formats import Format
-from deniable.studio.tables import show
+from deniable.views import save
+from deniable.views.charts import COLOURS, INK, SHAPES
+from deniable.views.formats import Format
+from deniable.views.tables import show
 
 EPSILON_INF = 1.0
 SIZE = 16

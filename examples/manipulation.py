@@ -23,9 +23,11 @@ from deniable.audit.influence import influence
 from deniable.audit.manipulated import Attempt, Manipulation
 from deniable.audit.manipulation import manipulation_report
 from deniable.extras import altair
-from deniable.studio.charts import INK, save
-from deniable.studio.formats import Format
-from deniable.studio.tables import show
+from deniable.mechanisms.frequency import frequency_oracles
+from deniable.views import save
+from deniable.views.charts import INK
+from deniable.views.formats import Format
+from deniable.views.tables import show
 
 SIZE, PEOPLE, FORGED = 64, 20_000, 1_000
 TARGETS = [40, 41, 42, 43, 44]
@@ -38,9 +40,9 @@ ZIPF = 1 / np.arange(1, SIZE + 1)
 def bounds() -> list[dict[str, Any]]:
     """The most that forgers can add to one value, to all targets, and change in all."""
     rows = []
-    for name, family in dn.mechanisms().items():
+    for family in frequency_oracles().values():
         for epsilon in EPSILONS if family.only_size is None else ():
-            m = dn.mechanism(name, SIZE, epsilon)
+            m = family(SIZE, epsilon)
             one, all_ = (influence(m, PEOPLE, FORGED, part) for part in (TARGETS[:1], TARGETS))
             row = {"mechanism": type(m).__name__, "epsilon": epsilon, "one_value": one.gain(0.0)}
             rows.append(row | {"five_values": all_.gain(0.0), "l1": all_.l1})

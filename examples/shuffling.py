@@ -18,7 +18,8 @@ from rich.console import Console
 from deniable.audit.shuffling import CONDITIONS, Shuffled, shuffled
 from deniable.extras import altair
 from deniable.mechanisms import GRR, OUE, Mechanism
-from deniable.studio.charts import COLOURS, INK, save
+from deniable.views import save
+from deniable.views.charts import COLOURS, INK
 
 Row = dict[str, Any]
 LOCAL = (0.5, 1.0, 2.0, 4.0)

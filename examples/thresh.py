@@ -32,7 +32,8 @@ from deniable.longitudinal.thresh import (
     yes_share,
 )
 from deniable.mechanisms import BRR
-from deniable.studio.charts import COLOURS, INK, TRUTH, save
+from deniable.views import save
+from deniable.views.charts import COLOURS, INK, TRUTH
 
 Floats = NDArray[np.float64]
 Row = dict[str, Any]

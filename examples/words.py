@@ -22,10 +22,12 @@ from numpy.typing import NDArray
 from rich.console import Console
 
 import deniable as dn
+from deniable.estimation import FREQUENCIES
 from deniable.extras import altair, pandas
-from deniable.studio.charts import INK, TRUTH, save
-from deniable.studio.tables import rich_table
 from deniable.texts import tidy
+from deniable.views import save
+from deniable.views.charts import INK, TRUTH
+from deniable.views.tables import rich_table
 
 MECHANISMS = (dn.ORR, dn.RAPPOR)
 #: sum f^2 of English words is near 0.01: the most frequent one has 4 %.
@@ -63,16 +65,16 @@ def invent(path: Path, n: int, rng: np.random.Generator) -> People:
     return People(words, np.bincount(answers, minlength=len(words)) / n, answers)
 
 
-def collect(family: Any, people: People, epsilon: float) -> dn.Estimate:
+def collect(family: Any, people: People, epsilon: float) -> dn.Frequencies:
     """Randomise on the devices (secure coins), count, and look for the candidates."""
     n = people.answers.size
     m = family(dn.Text(), epsilon, **family.suggest(epsilon, n, SECOND_MOMENT))
     words = np.array(people.words, dtype=object)
     tally: dn.Tally = m.tally(m.privatize(words[people.answers]))
-    return tally.estimate(candidates=people.candidates, simultaneous=True)
+    return FREQUENCIES.estimate([tally], candidates=people.candidates, simultaneous=True)
 
 
-def rows_of(name: str, people: People, estimate: dn.Estimate) -> list[dict[str, Any]]:
+def rows_of(name: str, people: People, estimate: dn.Frequencies) -> list[dict[str, Any]]:
     """One row a word: truth, estimate and interval, and what became of it."""
     place = {label: i for i, label in enumerate(estimate.labels)}
     rows: list[dict[str, Any]] = []
@@ -88,7 +90,7 @@ def rows_of(name: str, people: People, estimate: dn.Estimate) -> list[dict[str, 
     return rows
 
 
-def summary(estimate: dn.Estimate, rows: list[dict[str, Any]]) -> dict[str, Any]:
+def summary(estimate: dn.Frequencies, rows: list[dict[str, Any]]) -> dict[str, Any]:
     """How much was found, and how much was not."""
     found = [row for row in rows if row["fate"] == "found"]
     listed = [row for row in rows if "low" in row]

@@ -8,7 +8,8 @@ from contextlib import closing
 from dataclasses import dataclass
 from typing import Any
 
-from deniable.domain import Domain, Text
+from deniable.answers import Text
+from deniable.core.domain import Domain
 from deniable.longitudinal.memo_file import FileMemo
 from deniable.mechanisms.memoised import Memoised
 from deniable.randomness import SCALE

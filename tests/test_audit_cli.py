@@ -20,7 +20,7 @@ from deniable.audit.survey import row_of
 from deniable.cli import main
 from deniable.errors import InvalidArgument
 from deniable.mechanisms import GRR
-from deniable.studio.audit_views import survey_table
+from deniable.views.audit.findings import survey_table
 
 LIAR = """
 import random, sys

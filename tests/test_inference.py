@@ -13,13 +13,14 @@ from deniable.audit import inference
 from deniable.audit.guessing import enumerable
 from deniable.audit.inference import inference_risk, posterior
 from deniable.errors import InvalidArgument
+from deniable.mechanisms.frequency import frequency_oracles
 from deniable.privacy import exact_channel
 
-FAMILIES = sorted(dn.mechanisms())
+FAMILIES = sorted(frequency_oracles())
 
 
 def small(name, epsilon=1.0):
-    family = dn.mechanisms()[name]
+    family = frequency_oracles()[name]
     return family(family.only_size or 3, epsilon, **family.small_design)
 
 

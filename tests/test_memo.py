@@ -22,7 +22,8 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, pr
 from scipy.stats import chi2
 
 import deniable as dn
-from deniable.domain import Domain, Text
+from deniable.answers import Text
+from deniable.core.domain import Domain
 from deniable.errors import (
     BudgetSpent,
     InvalidArgument,

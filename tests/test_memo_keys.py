@@ -9,7 +9,7 @@ from itertools import combinations, pairwise
 import pytest
 
 import deniable as dn
-from deniable.domain import Text
+from deniable.answers import Text
 from deniable.errors import BudgetSpent
 from deniable.longitudinal.memo import Memory, MemoryMemo, recall_begun, recall_kept
 from deniable.mechanisms import RAPPOR

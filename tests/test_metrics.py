@@ -187,7 +187,7 @@ def estimated():
 
 
 def truths(chart):
-    return [row["truth"] for row in chart.to_dict()["data"]["values"]]
+    return [row["truth"] for row in chart["data"]["values"]]
 
 
 def takers():
@@ -195,9 +195,9 @@ def takers():
     m, e = dn.GRR(LABELS, 4.0), estimated()
     rounds = dn.Series.of({"spring": m.tally(m.privatize(LABELS * 9))})
     return {
-        "plot": lambda truth: truths(e.plot(truth)),
+        "plot": lambda truth: truths(e.chart(truth)),
         "table": lambda truth: [list(column.cells) for column in e.table(truth).columns],
-        "series": lambda truth: truths(rounds.plot(truth)),
+        "series": lambda truth: truths(rounds.chart(truth)),
         "variance": lambda truth: m.variance(100, truth).tolist(),
         "manipulation": lambda truth: manipulation_report(
             m, 40, 4, ["car"], rng=np.random.default_rng(1), frequencies=truth, runs=1
@@ -226,7 +226,9 @@ def test_a_truth_of_rounds_is_aligned_by_rounds_and_labels():
     m = dn.GRR(LABELS, 4.0)
     series = dn.Series.of({name: m.tally(m.privatize(LABELS * 9)) for name in ("spring", "autumn")})
     table = pd.DataFrame({"spring": [0.6, 0.3, 0.1], "autumn": [0.5, 0.3, 0.2]}, LABELS).T
-    assert truths(series.plot(table.iloc[::-1, [2, 0, 1]])) == truths(series.plot(table.to_numpy()))
+    assert truths(series.chart(table.iloc[::-1, [2, 0, 1]])) == truths(
+        series.chart(table.to_numpy())
+    )
     with pytest.raises(InvalidArgument, match=r"missing: \['spring'\]"):
         series.plot(table.drop("spring"))
 
@@ -238,7 +240,7 @@ def test_columns_of_rounds_are_not_taken_for_rows(kind):
     series = dn.Series.of({i: m.tally(m.privatize(LABELS * 9)) for i in range(3)})
     rows = np.array([[0.6, 0.3, 0.1], [0.5, 0.3, 0.2], [0.4, 0.3, 0.3]])
     columns = {"other": [0.1, 0.2, 0.3], "car": [0.6, 0.5, 0.4], "train": [0.3] * 3}
-    assert truths(series.plot(kind(columns))) == truths(series.plot(rows))
+    assert truths(series.chart(kind(columns))) == truths(series.chart(rows))
     with pytest.raises(InvalidArgument, match="'truth' must be frequencies"):
         series.plot(kind({name: column[:2] for name, column in columns.items()}))
 

@@ -111,7 +111,7 @@ def test_bad_rounds_are_refused(arguments, name):
 
 
 def test_only_mechanisms_that_remember_have_a_panel():
-    with pytest.raises(InvalidArgument, match="Memoised"):
+    with pytest.raises(InvalidArgument, match="of two steps"):
         Panel(dn.GRR(4, 1.0), 3)
     with pytest.raises(InvalidArgument, match="'n'"):
         Panel(dn.LGRR(4, 1.0), 0)

@@ -13,16 +13,16 @@ from scipy.stats import binom, chi2
 
 import deniable as dn
 from deniable import cli
+from deniable.core.tally import seal, unseal
 from deniable.errors import CorruptData, InvalidArgument, MismatchError
 from deniable.longitudinal import rounds as module
 from deniable.longitudinal.changes import holm
 from deniable.longitudinal.comparing import Side, conditional_p_values, p_values
 from deniable.longitudinal.rounds import Rounds
 from deniable.longitudinal.series import Series
-from deniable.mechanisms.base import Mechanism
+from deniable.mechanisms.frequency import FrequencyOracle, frequency_oracles
 from deniable.mechanisms.memoised import Memoised
 from deniable.privacy import exact_channel
-from deniable.tally import seal, unseal
 
 RARE = 1e-6
 LABELS = ["car", "train", "bus"]
@@ -105,7 +105,7 @@ def test_a_memo_of_hashed_cells_is_noise_of_its_permanent_step_alone(hashes):
 
 
 def test_fresh_coins_repeat_nothing():
-    for name, family in dn.mechanisms().items():
+    for name, family in frequency_oracles().items():
         if name not in REMEMBERING:
             a, b = family(family.only_size or 4, 1.0).repeated_line(np.zeros(2))
             assert not a.any()
@@ -304,7 +304,7 @@ def test_series_are_shown(tmp_path):
     assert "any false alarm: at most 5 %" in words(found)
     file = series.save(tmp_path / "x.svg", truth=np.arange(1, 13) / 78, changes=found)
     drawn = file.read_text()
-    assert "dotted: the simulated truth" in drawn
+    assert "Dotted lines show the simulated truth." in drawn
     assert "6 of 12 values" in drawn
     assert collect(dn.GRR(3, 1.0), [[5, 5, 5]], rng).estimate().plot().to_dict()
 
@@ -361,10 +361,8 @@ def test_flagged_changes_are_marked():
     """Above the interval of what became more frequent, below that of what became less."""
     rng = np.random.default_rng(2)
     rounds = collect(dn.GRR(LABELS, 3.0), [[500, 300, 200], [200, 300, 500]], rng)
-    spec = rounds.estimate().plot(values=["car", "bus"], changes=rounds.changes()).to_dict()
-    rows = (
-        spec["layer"][0]["data"]["values"] if "data" in spec["layer"][0] else spec["data"]["values"]
-    )
+    spec = rounds.estimate().chart(values=["car", "bus"], changes=rounds.changes())
+    rows = spec["data"]["values"]
     up, down = spec["layer"][-2:]
     assert (up["encoding"]["y"]["field"], up["mark"]["yOffset"] < 0) == ("high", True)
     assert (down["encoding"]["y"]["field"], down["mark"]["yOffset"] > 0) == ("low", True)
@@ -511,7 +509,7 @@ def test_holm_by_hand():
 def fresh_counts(m, truth, sizes, runs, rng):
     """Runs x rounds x cells: the counts of samples; in bulk where a family has no shortcut."""
     histograms = np.stack([rng.multinomial(n, f, runs) for n, f in zip(sizes, truth, strict=True)])
-    if type(m)._simulate is not Mechanism._simulate:
+    if type(m)._simulate is not FrequencyOracle._simulate:
         return [[m.simulate(h, rng) for h in run] for run in histograms.swapaxes(0, 1)]
     values = np.tile(np.arange(m.domain.size, dtype=np.uint32), (runs, 1)).ravel()
     data = [m.privatize(np.repeat(values, h.ravel()), rng).data for h in histograms]
@@ -727,7 +725,7 @@ def test_the_command_shows_the_series_and_what_changed(files, run):
     assert "…" not in text
     assert text.index("week-9") < text.index("week-10") < text.index("week-11")
     assert "2 changes flagged in 6 comparisons" in text
-    assert "triangle: a change" in (files / "chart.svg").read_text()
+    assert "Triangles mark changes" in (files / "chart.svg").read_text()
     shape = ("--baseline", "9", "--simultaneous", "--false-alarm", "0.1", "-f", "json")
     read = json.loads(run("series", "all.rounds", *shape))
     assert read["series"]["simultaneous"]

@@ -12,6 +12,7 @@ from typer.testing import CliRunner
 
 import deniable as dn
 from deniable.cli import app
+from deniable.mechanisms.frequency import frequency_oracles
 from deniable.studio.papers.cells import Notebook, finish
 from deniable.studio.papers.results import Verdict, read
 from deniable.studio.papers.survey import costs, losses, means, study, variances
@@ -26,8 +27,9 @@ PAGES = Path(__file__).parents[1] / "docs" / "papers"
 RARE = 1e-6
 
 
-def test_every_mechanism_is_in_the_table():
-    assert {oracle.family for oracle in ORACLES.values()} == set(dn.mechanisms())
+def test_the_table_names_oracles_of_the_registry():
+    """Others may come: a new mechanism is none of the paper's."""
+    assert {oracle.family for oracle in ORACLES.values()} <= set(frequency_oracles())
 
 
 @pytest.mark.parametrize("epsilon", [0.5, 1.0, 4.0])

@@ -9,9 +9,10 @@ import pytest
 import deniable as dn
 from deniable.audit.exact import relatives, verify, verify_function
 from deniable.audit.runs import few_runs
+from deniable.audit.survey import usual_domain
 from deniable.errors import InvalidArgument
 from deniable.mechanisms import GRR, LGRR, LOSUE, OUE, UE
-from deniable.mechanisms.questionnaire import Questionnaire
+from deniable.mechanisms.questionnaire import Questionnaire, Sampled
 from deniable.privacy import Guarantee, Lasting
 from deniable.randomness import SCALE
 
@@ -19,7 +20,7 @@ from deniable.randomness import SCALE
 @pytest.mark.parametrize("name", dn.mechanisms())
 def test_every_mechanism_keeps_its_promise(name):
     family = dn.mechanisms()[name]
-    found = verify(family(family.only_size or 40, 1.5), most_runs=20_000)
+    found = verify(family.example(usual_domain(family, 40), 1.5), most_runs=20_000)
     small = found.method == "enumerated"
     assert found.verdict == ("ok" if small else "ok from thresholds"), found.words
     assert found.worst.declared.epsilon <= found.checks[0].declared.epsilon + 1e-9
@@ -66,7 +67,7 @@ class SevenBits(OUE):
     """Probabilities are rounded to 7 bits on the device; the promise does not know."""
 
     def report(self, value, coins):
-        return self.pack_bits(
+        return self.sets.of(
             v
             for v in range(self.domain.size)
             if coins.below(_rounded(self.one if v == value else self.zero))
@@ -110,7 +111,7 @@ class Understated(OUE):
 
     def report(self, value, coins):
         bits = range(self.domain.size)
-        return self.pack_bits(
+        return self.sets.of(
             v for v in bits if coins.below(self.one + 1 if v == value else self.zero)
         )
 
@@ -251,7 +252,7 @@ def test_what_nobody_enumerated_is_not_called_sound():
         def report(self, value, coins):
             for _ in range(30):
                 coins.below(SCALE // 2)
-            return self.pack_bits([0] if value == 0 else [])
+            return self.sets.of([0] if value == 0 else [])
 
         @property
         def coin_words(self):
@@ -305,7 +306,7 @@ class TruthfulBits(OUE):
 
     def report(self, value, coins):
         told = super().report(value, coins)
-        return self.pack_bits([value]) if large(self) else told
+        return self.sets.of([value]) if large(self) else told
 
 
 class LastBitWhenLarge(LastBitTruthful):
@@ -325,7 +326,7 @@ class OneMoreWhenLarge(OUE):
     def report(self, value, coins):
         one = self.one + large(self)
         bits = range(self.domain.size)
-        return self.pack_bits(v for v in bits if coins.below(one if v == value else self.zero))
+        return self.sets.of(v for v in bits if coins.below(one if v == value else self.zero))
 
 
 class LouderWhenLarge(GRR):
@@ -347,7 +348,7 @@ class KeptWhenLarge(LOSUE):
 
     def memoise(self, begun, key, coins):
         kept = super().memoise(begun, key, coins)
-        return self.pack_bits([key]) if large(self) else kept
+        return self.sets.of([key]) if large(self) else kept
 
 
 class ChattyWhenLarge(GRR):
@@ -394,6 +395,41 @@ def test_what_walks_cannot_catch():
     assert verify(Whispered(400, 1.0)).verdict == "ok from thresholds"
 
 
+# ---- numbers
+
+
+class LouderAtZero(dn.DRR):
+    """The least number is kept more often than declared."""
+
+    def report(self, value, coins):
+        offset, drawn = coins.choice(1 << self.fine), coins.choice(self.outcomes)
+        kept = coins.below(self.keep + (SCALE - self.keep) // 2 if value == 0 else self.keep)
+        cell = self.cell(value, offset) if kept else drawn
+        return (cell << self.shown) | (offset >> (self.fine - self.shown))
+
+
+class OffsetTells(dn.DRR):
+    """The offset is public, and is the number."""
+
+    def report(self, value, coins):
+        told = super().report(value, coins) >> self.shown
+        return (told << self.shown) | (min(value, (1 << 32) - 1) >> (32 - self.shown))
+
+
+def test_a_number_is_verified_on_a_coarse_offset():
+    found = verify(dn.DRR(dn.Number(0, 24, optional=True), 1.0))
+    assert (found.verdict, found.ok) == ("ok from thresholds", True)
+    assert "enumerated for numbers from 0 to 1 and numbers from -2 to 2 of a smaller" in found.words
+    coarse = verify(dn.DRR(dn.Number(0, 24), 1.0, fine=3))
+    assert (coarse.verdict, coarse.method) == ("ok", "enumerated")
+
+
+@pytest.mark.parametrize("family", [LouderAtZero, OffsetTells])
+@pytest.mark.parametrize("design", [{}, {"fine": 3}])
+def test_a_lying_number_is_caught(family, design):
+    assert verify(family(dn.Number(0, 24), 1.0, **design)).verdict == "violated"
+
+
 # ---- questionnaires
 
 
@@ -427,15 +463,26 @@ def test_one_lying_question_is_enough(mode, size):
 
 
 @pytest.mark.parametrize("size", [3, 90])
+def test_a_weighted_draw_of_several_questions(size):
+    """Of any kind: the rare ones spend as much as the others."""
+    parts = {"a": OUE(size, 1.0), "b": dn.DRR(dn.Number(0, 1), 0.5, fine=3)}
+    found = verify(dn.Joint.of_questions(parts, {"a": 1, "b": (1 << 16) - 1}))
+    assert (found.verdict, found.ok) == ("ok" if size == 3 else "ok from parts", True)
+    assert found.worst.worst.epsilon == pytest.approx(1.0)
+    lying = {"a": Understated(size, 1.0), "b": GRR(2, 0.5)}
+    assert verify(dn.Joint.of_questions(lying)).verdict == "violated"
+
+
+@pytest.mark.parametrize("size", [3, 90])
 def test_a_questionnaire_that_looks_at_the_answers(size):
     """The question that is asked depends on the first answer."""
 
-    class Nosy(Questionnaire):
+    class Nosy(Sampled):
         def report(self, answers, coins):
             place = min(answers[0], 1)
             coins.choice(2)
-            return place, self._mechanisms[place].report(answers[place], coins)
+            return place, self.parts[place].report(answers[place], coins)
 
-    found = dn.verify(Nosy({"a": OUE(size, 1.0), "b": OUE(size, 1.0)}, "sampled"))
+    found = dn.verify(Nosy({"a": OUE(size, 1.0), "b": OUE(size, 1.0)}))
     assert found.verdict == "violated"
     assert "impossible under" in found.words

@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from deniable.errors import InvalidArgument
 from deniable.mechanisms import Mechanism
+from deniable.mechanisms.frequency import FrequencyOracle, require_oracle
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
@@ -176,20 +177,23 @@ def ranks(weights: Integers, rng: Generator) -> Integers:
     return places
 
 
-def alphabet_of(mechanism: Mechanism) -> Alphabet:
-    """What is known about the reports of a mechanism; of one that is not the house's, by trying."""
-    from deniable.audit.cohorts import Cohorts
-    from deniable.audit.indices import INDICES
-    from deniable.audit.rows import ROWS
-    from deniable.domain import Text
-    from deniable.mechanisms.cohorts import CohortMechanism
-
-    if not isinstance(mechanism, Mechanism) or isinstance(mechanism.domain, Text):
+def listed_oracle(mechanism: Any) -> FrequencyOracle:
+    """The mechanism, if it counts answers that are listed; else a refusal."""
+    oracle = require_oracle(mechanism)
+    if not oracle.domain.is_listed:
         allowed = "a mechanism with listed answers: mechanism.among(candidates)"
         raise InvalidArgument("mechanism", mechanism, allowed)
-    if type(mechanism).__module__.startswith("deniable."):
-        known: dict[type, type[Alphabet]] = {**INDICES, **ROWS, CohortMechanism: Cohorts}
-        for family, alphabet in known.items():
-            if isinstance(mechanism, family):
-                return alphabet(mechanism)
-    return Alphabet(mechanism)
+    return oracle
+
+
+def alphabet_of(mechanism: Mechanism) -> Alphabet:
+    """What is known about the reports of a mechanism; of one that is not the house's, by trying."""
+    from deniable.audit.cohorts import COHORTS
+    from deniable.audit.indices import INDICES
+    from deniable.audit.rows import ROWS
+
+    oracle = listed_oracle(mechanism)
+    family, known = type(oracle), {**INDICES, **ROWS, **COHORTS}
+    if not family.__module__.startswith("deniable."):
+        return Alphabet(oracle)
+    return next((known[one] for one in family.__mro__ if one in known), Alphabet)(oracle)

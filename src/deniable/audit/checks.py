@@ -10,15 +10,12 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from deniable.errors import shorten
-from deniable.estimation.exports import SHOWN, Exports
+from deniable.exports import SHOWN, Exports
 from deniable.privacy import Guarantee
 from deniable.privacy.guarantee import log_above
-
-if TYPE_CHECKING:
-    from rich.table import Table
 
 #: Likelihood ratios may fall this far short of what is declared or allowed, relatively.
 SLACK = 1e-9
@@ -181,13 +178,6 @@ class Verification(Exports):
 
     def shown(self, most: int = SHOWN) -> list[int]:
         return list(range(min(most, len(self.checks))))
-
-    def table(self) -> Table:
-        from deniable.studio.tables import rich_table
-
-        shown = ("what", "subject", "method", "epsilon", "declared", "verdict")
-        rows = [{name: row[name] for name in shown} for row in self.rows()]
-        return rich_table(rows, self.words)
 
     def __repr__(self) -> str:
         return f"<{self}>"

@@ -13,8 +13,8 @@ import numpy as np
 from numpy.random import Generator
 
 from deniable.audit.alphabets import BLOCK, Alphabet, Data, Floats, Integers, Supports, alphabet_of
-from deniable.audit.indices import Values
 from deniable.audit.tails import binomial_pvalue
+from deniable.mechanisms.cohorts import CohortMechanism
 
 
 class Cohorts(Supports):
@@ -27,7 +27,7 @@ class Cohorts(Supports):
         super().__init__(mechanism)
         self.inner: Any = alphabet_of(mechanism.inner)
         #: Two cells of the most weight may have values in common.
-        self.tight = not isinstance(self.inner, Values)
+        self.tight = not mechanism.inner.direct
 
     def _listed(self, weights: Integers) -> tuple[Integers, Any]:
         """The weights of the listed values, and what is left if all of them have none."""
@@ -55,7 +55,7 @@ class Cohorts(Supports):
         """All values against none; or, where a report supports one cell, two of the fullest."""
         m = self.mechanism
         changed = m.codes.size
-        if isinstance(self.inner, Values):
+        if not self.tight:
             ones = np.ones(m.codes.size, dtype=np.int64)
             fullest = max(int(masses.max()) for _, masses in self._masses(ones))
             changed = min(changed, 2 * fullest)
@@ -115,3 +115,6 @@ class Cohorts(Supports):
         chance = 1 / self.mechanism.cohorts
         own = [binomial_pvalue(counts, len(data), chance)] if chance < 1 else []
         return [*own, *self.inner.draws(data["report"])]
+
+
+COHORTS: dict[type, type[Alphabet]] = {CohortMechanism: Cohorts}

@@ -14,15 +14,16 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from deniable.audit.alphabets import alphabet_of
+from deniable.audit.alphabets import alphabet_of, listed_oracle
 from deniable.audit.detection import detect
 from deniable.audit.influence import influence, weights_of
+from deniable.core.reports import Reports
+from deniable.core.tally import Tally
 from deniable.errors import require_int, require_type
-from deniable.estimation import combine
+from deniable.estimation import FREQUENCIES
 from deniable.estimation.intervals import score_intervals
 from deniable.estimation.simplex import project
-from deniable.reports import Reports
-from deniable.tally import Tally
+from deniable.mechanisms.frequency import require_oracle
 
 Floats = NDArray[np.float64]
 GUARANTEED, HEURISTIC = "guaranteed", "heuristic"
@@ -38,7 +39,7 @@ def robust_intervals(tally: Tally, forged: int, confidence: float = 0.95) -> Flo
     coins of the genuine add is the score interval at either end, with the errors of n reports.
     """
     require_type("tally", tally, Tally)
-    m, total = tally.mechanism, tally.n
+    m, total = listed_oracle(tally.mechanism), tally.n
     genuine = total - require_int("forged", forged, 0, total - 1)
     f = m.unbiased(tally.counts, total)
     low, high = alphabet_of(m).ranges()
@@ -58,7 +59,7 @@ def recovered(tally: Tally, forged: int, targets: Iterable[Any] | None = None) -
     one that looks genuine.
     """
     require_type("tally", tally, Tally)
-    m, total = tally.mechanism, tally.n
+    m, total = listed_oracle(tally.mechanism), tally.n
     genuine = total - require_int("forged", forged, 0, total - 1)
     f = m.unbiased(tally.counts, total)
     if targets is None:
@@ -102,7 +103,7 @@ class Defence:
 
 def _method(name: str) -> Callable[[Reports, int, list[Any]], Floats]:
     return lambda reports, forged, targets: (
-        combine([reports.mechanism.tally(reports)], name).frequencies
+        FREQUENCIES.estimate([reports.mechanism.tally(reports)], name).frequencies
     )
 
 
@@ -116,7 +117,8 @@ def _recovered_targets(reports: Reports, forged: int, targets: list[Any]) -> Flo
 
 def _dropped(reports: Reports, forged: int, targets: list[Any]) -> Floats:
     kept = without_suspects(reports)
-    return kept.mechanism.unbiased(kept.mechanism.count(kept.data), len(kept))
+    m = require_oracle(kept.mechanism)
+    return m.unbiased(m.count(kept.data), len(kept))
 
 
 DEFENCES = {

@@ -15,8 +15,9 @@ from numpy.typing import NDArray
 
 from deniable.audit.alphabets import BLOCK, Alphabet, Products, alphabet_of
 from deniable.audit.tails import bernstein, binomial_pvalue, chernoff
+from deniable.core.reports import Reports
 from deniable.errors import InvalidArgument, require_type
-from deniable.reports import Reports
+from deniable.mechanisms.frequency import require_oracle
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
@@ -103,7 +104,7 @@ def _negative(alphabet: Alphabet, reports: Reports) -> float:
     A report contributes to a value at least its least mean on average, between two extremes. Where
     contributions are uncorrelated their variance is known, too: A, or A + B of the own value.
     """
-    m, n = reports.mechanism, len(reports)
+    m, n = require_oracle(reports.mechanism), len(reports)
     f = m.unbiased(m.count(reports.data), n)
     low, high = alphabet.ranges()
     least = alphabet.least_means()
@@ -120,7 +121,7 @@ def _negative(alphabet: Alphabet, reports: Reports) -> float:
 def _total(alphabet: Alphabet, reports: Reports) -> float:
     """The contributions of a report sum to 1 on average; uncorrelated ones with the variance
     sum A + B of the line A + B f_v."""
-    m, n = reports.mechanism, len(reports)
+    m, n = require_oracle(reports.mechanism), len(reports)
     k = m.domain.size
     f = m.unbiased(m.count(reports.data), n)
     a, b = m.variance_line(np.full(k, 1 / k), 1)
@@ -157,10 +158,10 @@ def _groups(expected: Floats) -> list[int]:
 
 def _sums(alphabet: Alphabet, reports: Reports, mean: float) -> tuple[Integers, Floats]:
     """Some values, and for each pair of them the sum of products of scores, less its mean."""
-    m, n, k = reports.mechanism, len(reports), reports.mechanism.domain.size
+    m, n = require_oracle(reports.mechanism), len(reports)
     values = np.argsort(-m.unbiased(m.count(reports.data), n))[:COMPARED]
     sums = np.full((len(values), len(values)), -n * mean)
-    step = max(1, BLOCK // k)
+    step = max(1, BLOCK // m.domain.size)
     for start in range(0, n, step):
         x = alphabet.scores(reports.data[start : start + step])[:, values]
         sums += x.T @ x

@@ -31,10 +31,9 @@ from deniable.audit.sources import (
     of_mechanism,
     supports,
 )
-from deniable.domain import Text
+from deniable.audit.walks import walked
 from deniable.errors import InvalidArgument, require_int, require_type
 from deniable.mechanisms import Mechanism
-from deniable.mechanisms.memoised import Memoised
 from deniable.privacy import check_epsilon
 
 if TYPE_CHECKING:
@@ -112,9 +111,7 @@ def audit_mechanism(
     asked = some_values(mechanism) if values is None else values
     mechanism.domain.encode(list(asked))  # unknown answers are refused by their place here
     draw = of_mechanism(mechanism, reports, rng)
-    promise = mechanism.once.after(reports)
-    if isinstance(mechanism, Memoised):
-        promise = mechanism.permanent_guarantee.after(reports)
+    promise = mechanism.lasting.after(reports)
     return audit_source(
         draw, asked, promise, n=n, confidence=confidence, decoder=supports(mechanism, asked),
         entropy=entropy, rng=rng, name=str(mechanism),
@@ -147,10 +144,7 @@ def audit_command(
 
 def some_values(mechanism: Mechanism) -> list[Any]:
     """The first two answers, one of the middle and the last, where errors at the ends show."""
-    if isinstance(mechanism.domain, Text):
-        raise InvalidArgument("values", None, "given: the answers are any text")
-    k = mechanism.domain.size
-    return [mechanism.domain.label(i) for i in sorted({0, 1, k // 2, k - 1})]
+    return [mechanism.domain.answer(value) for value in walked(mechanism)]
 
 
 def audit_source(

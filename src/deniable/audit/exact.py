@@ -8,52 +8,45 @@ mechanism itself is looked at on some walks.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable, Iterator, Sequence
 from fractions import Fraction
 from functools import partial
-from itertools import product
 from typing import Any
 
 from deniable.audit.checks import Check, Verification, Walks, Worst
 from deniable.audit.runs import Report, few_runs, remembered, worst_pair
 from deniable.audit.walks import walk
-from deniable.domain import Candidates, DomainLike, Text
 from deniable.errors import InvalidArgument, require_type
 from deniable.mechanisms import BRR, Mechanism
-from deniable.mechanisms.memoised import Longitudinal, Memoised
-from deniable.mechanisms.questionnaire import Questionnaire
 from deniable.privacy import Guarantee, check_epsilon, exp_below
 
 #: Runs of the report function, over all values, before enumeration is not tried.
 MOST_RUNS = 200_000
-#: Answers of the small relatives of a mechanism that is too large.
-SMALL_SIZES = (2, 3, 5)
-#: Kept draws and pairs of reports have many branches: they are enumerated for so many answers.
+#: Kept draws and pairs of reports have many branches: they are enumerated for so many values.
 MEMO_SIZE = 3
-#: Questions of a questionnaire of yes/no questions, if the real one is too large.
+#: Yes/no questions that stand for the parts of a mechanism that is made of many.
 STAND_INS = 8
 #: What is checked of every mechanism, and of one that remembers.
 ONCE = ("one report",)
 MEMORY = ("what is kept", "two reports")
 
 
-def verify(mechanism: Mechanism | Questionnaire, *, most_runs: int = MOST_RUNS) -> Verification:
+def verify(mechanism: Mechanism, *, most_runs: int = MOST_RUNS) -> Verification:
     """Compare the channel of the code with its guarantee, and that with epsilon."""
-    if isinstance(mechanism, Questionnaire):
-        return _questionnaire(mechanism, most_runs)
     require_type("mechanism", mechanism, Mechanism)
-    needed = (*ONCE, *MEMORY) if isinstance(mechanism, Memoised) else ONCE
+    needed = (*ONCE, *MEMORY) if mechanism.remembers else ONCE
     checks = list(_enumerated(mechanism, most_runs))
     if len(checks) == len(needed):
         return Verification(str(mechanism), tuple(checks))
+    if mechanism.parts:
+        return _from_parts(mechanism, most_runs)
     for own in (True, False):
         small = {one: list(_enumerated(one, most_runs)) for one in relatives(mechanism, own=own)}
         small = {one: found for one, found in small.items() if len(found) > len(checks)}
         if small:  # a design for many answers may be too large for few
             break
     instead = _instead(small, "memory " if checks else "")
-    checks = checks or [_from_thresholds(mechanism)]
+    checks = checks or [_declared(mechanism, "from thresholds")]
     checks += [check for found in small.values() for check in found]
     seen = {check.what for check in checks if check.method == "enumerated"}
     unseen = tuple(what for what in needed if what not in seen)
@@ -63,12 +56,14 @@ def verify(mechanism: Mechanism | Questionnaire, *, most_runs: int = MOST_RUNS) 
 
 def _instead(small: Iterable[Mechanism], what: str) -> str:
     """Which relatives were enumerated."""
-    sizes = [str(one.domain.size) for one in small]
-    if not sizes:
+    domains = [one.domain for one in small]
+    if not domains:
         return ""
-    listed = " and ".join([", ".join(sizes[:-1]), sizes[-1]] if sizes[1:] else sizes)
+    listed = all(domain.is_listed for domain in domains)
+    names = [str(domain.size) if listed else domain.words() for domain in domains]
+    named = " and ".join([", ".join(names[:-1]), names[-1]] if names[1:] else names)
     design = " of a smaller design" if any(one.small_design for one in small) else ""
-    return f"{what}enumerated for {listed} answers{design}"
+    return f"{what}enumerated for {named}{' answers' if listed else ''}{design}"
 
 
 def verify_function(
@@ -95,92 +90,80 @@ def verify_function(
 
 def one_report(m: Mechanism) -> Check:
     """One report costs at most `once`, and that at most epsilon_1; both hardly more."""
-    worst = worst_pair(m.report, range(m.domain.size))
+    return _one_report(m, "enumerated", worst_pair(m.report, m.domain.values(MOST_RUNS)))
+
+
+def _one_report(m: Mechanism, method: str, worst: Worst) -> Check:
     allowed = exp_below(m.epsilon_1)
-    return Check("one report", str(m), "enumerated", worst, m.once, allowed, m.spends_all)
+    tight = all(one.spends_all for one in (m, *m.parts))
+    return Check("one report", str(m), method, worst, m.once, allowed, tight)
 
 
-def memory(m: Any) -> Iterator[Check]:
+def memory(m: Mechanism) -> Iterator[Check]:
     """What is kept costs what all reports together do; two reports cost what is stated."""
-    stated, allowed = m.permanent_guarantee, _in_all(m)
+    stated, allowed = m.lasting, _in_all(m)
+    values = m.domain.values(MOST_RUNS)
     promises = ((0, stated), (2, stated.exactly(2)))
     for what, (reports, promise) in zip(MEMORY, promises, strict=True):
-        worst = worst_pair(partial(remembered, m, reports), range(m.domain.size))
+        worst = worst_pair(partial(remembered, m, reports), values)
         yield Check(what, str(m), "enumerated", worst, promise, allowed, False)
 
 
-def _in_all(m: Any) -> Fraction:
+def _in_all(m: Mechanism) -> Fraction:
     """What all reports may cost: a target of its own, or what is stated where there is none."""
-    if isinstance(m, Longitudinal):
-        return exp_below(m.epsilon_inf)
-    ratio: Fraction = m.permanent_guarantee.ratio
-    return ratio
+    return exp_below(m.epsilon) if "epsilon_inf" in m.budgets else m.lasting.ratio
 
 
 def _enumerated(m: Mechanism, most_runs: int) -> Iterator[Check]:
     """All checks that are small enough."""
-    if isinstance(m.domain, (Text, Candidates)):
-        return
-    values = range(m.domain.size)
-    if not few_runs(m.report, values, most_runs):
+    values = m.domain.values(most_runs)
+    if not values or not few_runs(m.report, values, most_runs):
         return
     yield one_report(m)
-    remembers = isinstance(m, Memoised) and m.domain.size <= MEMO_SIZE
+    remembers = m.remembers and len(values) <= MEMO_SIZE
     if remembers and few_runs(partial(remembered, m, 2), values, most_runs):
         yield from memory(m)
 
 
-def _from_thresholds(m: Mechanism) -> Check:
+def _declared(m: Mechanism, method: str) -> Check:
     """`once` was computed from the integers of the channel; compare it with epsilon_1."""
-    worst = Worst(m.once.ratio, None, None, None)
-    allowed = exp_below(m.epsilon_1)
-    return Check("one report", str(m), "from thresholds", worst, m.once, allowed, m.spends_all)
+    return _one_report(m, method, Worst(m.once.ratio, None, None, None))
 
 
 def relatives(m: Mechanism, *, own: bool = True) -> Iterator[Mechanism]:
-    """The same family, epsilons and calibration with few answers.
+    """The same family, epsilons and calibration with few answers, or with parts of few answers.
 
     Where ``own``, integers that do not depend on the number of answers are those of the mechanism
     itself, unless it needs another design to be small.
     """
-    family = type(m)
-    sizes = (family.only_size,) if family.only_size else SMALL_SIZES
-    small = [_relative(m, size, {}) for size in sizes]
+    if m.parts:
+        yield m.made_of([BRR(2, part.epsilon_1) for part in m.parts[:STAND_INS]])
+        return
+    small = [m.over(domain, **m.small_design) for domain in m.small_domains()]
     same = all(len({getattr(one, name) for one in small}) == 1 for name in m.thresholds)
     integers = {name: getattr(m, name) for name in (*m.design, *m.thresholds)}
     for one in small:
         try:
             keeps = own and same and not m.small_design
-            yield _relative(m, one.domain, integers) if keeps else one
+            yield m.over(one.domain, **integers) if keeps else one
         except InvalidArgument:  # a design that so few answers cannot have
             yield one
 
 
-def _relative(m: Mechanism, domain: DomainLike, integers: dict[str, int]) -> Mechanism:
-    extra: dict[str, Any] = {**m.small_design, **integers}
-    if isinstance(m, Longitudinal):
-        extra["calibration"] = "exact" if m.exact else "paper"
-    return type(m)(domain, *(getattr(m, name) for name in m.budgets), **extra)
+# ---- mechanisms that are made of others
 
 
-# ---- questionnaires
+def _from_parts(m: Mechanism, most_runs: int) -> Verification:
+    """Where all answers together are too many, what a report costs follows from what its parts do.
 
-
-def _questionnaire(q: Questionnaire, most_runs: int) -> Verification:
-    """All answers together; where these are too many, from what its questions cost.
-
-    Then every mechanism is verified alone, and the way in which reports are brought together with
-    a yes/no question in the place of each of the first `STAND_INS`.
+    So every part is verified alone, and the way in which they are brought together with a yes/no
+    question in the place of each of the first `STAND_INS`.
     """
-    if (answers := _all_answers(q, most_runs)) and few_runs(q.report, answers, most_runs):
-        return Verification(str(q), (_together(q, "enumerated", worst_pair(q.report, answers)),))
-    some = list(q.questions.items())[:STAND_INS]
-    short = type(q)({name: BRR(2, m.epsilon_1) for name, m in some}, q.mode)
-    pair = worst_pair(short.report, _all_answers(short, most_runs))
-    parts = [verify(m, most_runs=most_runs) for m in dict.fromkeys(q.questions.values())]
+    (short,) = relatives(m)
+    parts = [verify(part, most_runs=most_runs) for part in dict.fromkeys(m.parts)]
     checks = [
-        _together(q, "from parts", Worst(q.guarantee.ratio, None, None, None)),
-        _together(short, "enumerated", pair),
+        _declared(m, "from parts"),
+        one_report(short),
         *(check for part in parts for check in part.checks),
     ]
     unseen = tuple(dict.fromkeys(what for part in parts for what in part.unseen))
@@ -188,23 +171,5 @@ def _questionnaire(q: Questionnaire, most_runs: int) -> Verification:
     faults = tuple(fault for one in walks for fault in one.faults)
     seen = Walks(sum(one.runs for one in walks), faults) if walks else None
     rests = dict.fromkeys(f"{part.method}; {part.instead}" for part in parts if part.instead)
-    instead = "; ".join([f"{len(some)} yes/no questions enumerated", *rests])
-    return Verification(str(q), tuple(checks), unseen, instead, seen)
-
-
-def _all_answers(q: Questionnaire, most: int) -> list[tuple[int, ...]]:
-    """Every combination of answers; none if they are more than ``most``, or any text."""
-    domains = [m.domain for m in q.questions.values()]
-    if any(isinstance(domain, (Text, Candidates)) for domain in domains):
-        return []
-    if math.prod(domain.size for domain in domains) > most:
-        return []
-    return list(product(*(range(domain.size) for domain in domains)))
-
-
-def _together(q: Questionnaire, method: str, worst: Worst) -> Check:
-    """One report of all questions, or of the one that was drawn."""
-    compose = math.prod if q.mode == "split" else max
-    allowed = compose([exp_below(m.epsilon_1) for m in q.questions.values()])
-    tight = all(m.spends_all for m in q.questions.values())
-    return Check("one report", str(q), method, worst, q.guarantee, Fraction(allowed), tight)
+    instead = "; ".join([f"{len(short.parts)} yes/no questions enumerated", *rests])
+    return Verification(str(m), tuple(checks), unseen, instead, seen)

@@ -3,15 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from deniable.audit.independence import Alarm
-from deniable.estimation.exports import SHOWN, Exports, column
-
-if TYPE_CHECKING:
-    import altair as alt
-    from rich.table import Table
+from deniable.exports import SHOWN, Exports, column
 
 
 @dataclass(frozen=True)
@@ -112,24 +107,6 @@ class Audit(Exports):
     def shown(self, most: int = SHOWN) -> list[int]:
         order = sorted(range(len(self.findings)), key=lambda i: -self.findings[i].epsilon)
         return order[:most]
-
-    def table(self) -> Table:
-        from deniable.studio.audit_views import audit_table
-
-        return audit_table(self)
-
-    def plot(self) -> alt.LayerChart:
-        """A bar an event: the epsilon that it proves, beside the promise."""
-        from deniable.studio.audit_views import audit_chart
-
-        chart: alt.LayerChart = audit_chart(self)
-        return chart
-
-    def save(self, path: str | Path) -> Path:
-        """Write the chart as .html, .png or .svg."""
-        from deniable.studio.charts import save
-
-        return save(self.plot(), Path(path))
 
     def __str__(self) -> str:
         return f"{self.subject}: {self.verdict}"

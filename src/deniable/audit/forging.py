@@ -16,10 +16,10 @@ from numpy.typing import NDArray
 
 from deniable.audit.alphabets import BLOCK, alphabet_of
 from deniable.audit.influence import weights_of
+from deniable.core.reports import Reports
 from deniable.errors import require_int
 from deniable.mechanisms import Mechanism
 from deniable.randomness import require_generator
-from deniable.reports import Reports
 
 Attack = Callable[[Mechanism, int, Iterable[Any], Generator], Reports]
 _Maker = Callable[[NDArray[np.int64], Generator], NDArray[Any]]

@@ -16,11 +16,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from deniable.audit.runs import few_runs
-from deniable.domain import Candidates
+from deniable.core.reports import Reports
 from deniable.errors import InvalidArgument
-from deniable.mechanisms import GRR, Mechanism
-from deniable.mechanisms.unary import UnaryEncoding
-from deniable.reports import Reports
+from deniable.mechanisms.frequency import FrequencyOracle, require_oracle
 
 Floats = NDArray[np.float64]
 #: Runs of `report` for all values together, up to which a channel is enumerated.
@@ -37,19 +35,17 @@ class Guessing:
     exact: bool
 
 
-def guessing(mechanism: Mechanism, prior: Floats) -> Guessing:
+def guessing(mechanism: FrequencyOracle, prior: Floats) -> Guessing:
     """What one report gives away: exact where the channel is small or of a simple kind."""
     ratio = float(mechanism.once.ratio)
     if enumerable(mechanism):
         joint = prior[:, None] * np.array(mechanism.channel().matrix, dtype=np.float64)
         largest = (joint / joint.sum(axis=0)).max(axis=1)
         return Guessing(float(joint.max(axis=0).sum()), largest, exact=True)
-    if isinstance(mechanism, GRR):
-        success = _direct(prior, float(mechanism.p), float(mechanism.q))
-    elif isinstance(mechanism, UnaryEncoding):
-        success = _unary(prior, float(mechanism.p), float(mechanism.q), ratio)
-    else:
+    if mechanism.chances is None or not (mechanism.direct or mechanism.bitwise):
         return bounded(ratio, prior)
+    p, q = map(float, mechanism.chances)
+    success = _direct(prior, p, q) if mechanism.direct else _unary(prior, p, q, ratio)
     return Guessing(success, raised(ratio, prior), exact=True)
 
 
@@ -66,9 +62,9 @@ def raised(ratio: float, prior: Floats) -> Floats:
     return ratio * prior / (ratio * prior + (1 - prior))
 
 
-def enumerable(mechanism: Mechanism) -> bool:
+def enumerable(mechanism: FrequencyOracle) -> bool:
     """Whether the channel is small enough; what lies outside of candidates has no reports."""
-    if isinstance(mechanism.domain, Candidates):
+    if mechanism.domain.is_open and mechanism.domain.is_listed:
         return False
     return few_runs(mechanism.report, range(mechanism.domain.size), BRANCHES)
 
@@ -93,8 +89,8 @@ def _unary(prior: Floats, p: float, q: float, ratio: float) -> float:
 
 def posteriors(reports: Reports, prior: Floats) -> Floats:
     """Row i: the posterior of every value after report i alone."""
-    mechanism = reports.mechanism
-    weights = _enumerated(reports) if enumerable(mechanism) else _supported(reports)
+    m = require_oracle(reports.mechanism)
+    weights = _enumerated(reports) if enumerable(m) else _supported(m, reports)
     joint = weights * prior
     posterior: Floats = joint / joint.sum(axis=1, keepdims=True)
     return posterior
@@ -112,9 +108,8 @@ def _enumerated(reports: Reports) -> Floats:
     return likelihoods
 
 
-def _supported(reports: Reports) -> Floats:
+def _supported(m: FrequencyOracle, reports: Reports) -> Floats:
     """A report is `once.ratio` times as likely under what it supports."""
-    m = reports.mechanism
     counts = [m.supports(m.count(reports.data[i : i + 1]), 1) for i in range(len(reports))]
     if not m.two_valued or any(row is None for row in counts):
         raise InvalidArgument("mechanism", m, "one whose reports have two likelihoods, or smaller")

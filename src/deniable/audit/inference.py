@@ -5,38 +5,36 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from deniable.audit.guessing import Guessing, bounded, guessing, posteriors, raised
-from deniable.domain import Label
+from deniable.core.domain import Label
+from deniable.core.mechanism import Labelled, as_floats
+from deniable.core.reports import Reports
 from deniable.errors import InvalidArgument, require_int, require_type
+from deniable.exports import SHOWN, Exports, column
 from deniable.mechanisms import Mechanism
-from deniable.mechanisms.base import Labelled, as_floats
+from deniable.mechanisms.frequency import FrequencyOracle, require_oracle
 from deniable.privacy.guarantee import MOST_REPORTS
-from deniable.reports import Reports
-
-if TYPE_CHECKING:
-    import altair as alt
-    from rich.table import Table
 
 Floats = NDArray[np.float64]
-#: Rows of a table and bars of a chart: the values at the highest risk.
-SHOWN = 40
 #: Numbers computed with doubles are right to this much, which no rounding goes by.
 NOISE = 1e-9
 
 
-@dataclass(frozen=True, eq=False)
-class InferenceRisk:
+@dataclass(frozen=True, eq=False, repr=False)
+class InferenceRisk(Exports):
     """The risk of one person with the prior ``prior``, who sends ``reports`` reports.
 
     ``before`` and ``after`` are the best guesser's success without and with the reports; both know
     the prior, the mechanism, and who sent what. ``largest`` is the posterior of each value after
     the report that points to it most. Where not ``exact`` these are upper bounds.
     """
+
+    chosen: ClassVar[str] = "riskiest"
 
     labels: tuple[Label, ...]
     prior: Floats
@@ -84,40 +82,38 @@ class InferenceRisk:
             )
         return said
 
-    def rows(self) -> list[dict[str, Any]]:
-        """One row a value: before, at most after, and who else sends such a report."""
-        others = [None] * len(self.labels) if self.others is None else self.others.tolist()
-        cells = zip(self.labels, self.prior.tolist(), self.largest.tolist(), others, strict=True)
-        return [
-            {"value": label, "before": f, "at most after": most, "others with such a report": share}
-            for label, f, most, share in cells
-        ]
+    def columns(self) -> dict[str, list[Any]]:
+        """For each value: before, at most after, and who else sends such a report."""
+        return {
+            "value": column(self.labels),
+            "before": self.prior.tolist(),
+            "at most after": self.largest.tolist(),
+            "others with such a report": (
+                [None] * len(self.labels) if self.others is None else self.others.tolist()
+            ),
+        }
 
-    def table(self) -> Table:
-        """For the terminal: the values that are most at risk."""
-        from deniable.studio.tables import rich_table
+    @property
+    def about(self) -> dict[str, Any]:
+        return {
+            "epsilon": self.epsilon,
+            "reports": self.reports,
+            "before": self.before,
+            "after": self.after,
+            "exact": self.exact,
+            "mechanism": self.source,
+        }
 
-        rows = [
-            {name: _cell(name, cell) for name, cell in row.items() if cell is not None}
-            for row in self._riskiest()
-        ]
-        return rich_table(rows, str(self), "percentages are rounded to the side of more risk")
+    @property
+    def interval_words(self) -> str:
+        return "exact" if self.exact else "upper bounds"
 
-    def plot(self) -> alt.LayerChart:
-        """What is known about each value before, and at most after."""
-        from deniable.studio.risk import risk_chart
-
-        chart: alt.LayerChart = risk_chart(self._riskiest(), str(self), self.sentences()[:2])
-        return chart
-
-    def _riskiest(self) -> list[dict[str, Any]]:
-        rows = self.rows()
-        if len(rows) <= SHOWN:
-            return rows
-        return [rows[i] for i in np.argsort(-self.largest, kind="stable")[:SHOWN].tolist()]
-
-    def __rich__(self) -> Table:
-        return self.table()
+    def shown(self, most: int = SHOWN) -> list[int]:
+        """All values in order, or the riskiest of very many."""
+        if len(self.labels) <= most:
+            return list(range(len(self.labels)))
+        order: list[int] = np.argsort(-self.largest, kind="stable")[:most].tolist()
+        return order
 
     def __str__(self) -> str:
         seen = "one report" if self.reports == 1 else f"{self.reports:,} reports"
@@ -132,13 +128,13 @@ def inference_risk(
     ``prior`` are the frequencies that an attacker knows (default: uniform). More than one report
     is bounded by the exact epsilon after that many: of the memoised draw, or of fresh coins.
     """
-    require_type("mechanism", mechanism, Mechanism)
+    m = require_oracle(mechanism)
     times = require_int("reports", reports, 1, MOST_REPORTS)
-    f = _prior(prior, mechanism.domain.listed)
-    epsilon = mechanism.guarantee.after(reports=times)
-    found = _found(mechanism, f, times, epsilon)
+    f = _prior(prior, m.domain.listed)
+    epsilon = m.guarantee.after(reports=times)
+    found = _found(m, f, times, epsilon)
     return InferenceRisk(
-        labels=tuple(mechanism.domain.label(i) for i in range(len(f))),
+        labels=tuple(m.domain.listed),
         prior=f,
         epsilon=epsilon,
         reports=times,
@@ -146,30 +142,31 @@ def inference_risk(
         after=found.success,
         largest=found.largest,
         exact=found.exact,
-        others=_others(mechanism, f) if times == 1 else None,
-        source=str(mechanism),
+        others=_others(m, f) if times == 1 else None,
+        source=str(m),
     )
 
 
 def posterior(reports: Reports, prior: Labelled | None = None) -> Floats:
     """Row i: how probable every value is after report i alone, for one who knows the prior."""
     require_type("reports", reports, Reports)
-    return posteriors(reports, _prior(prior, reports.mechanism.domain.listed))
+    labels = require_oracle(reports.mechanism).domain.listed
+    return posteriors(reports, _prior(prior, labels))
 
 
-def _found(mechanism: Mechanism, f: Floats, times: int, epsilon: float) -> Guessing:
+def _found(mechanism: FrequencyOracle, f: Floats, times: int, epsilon: float) -> Guessing:
     if times == 1:
         return guessing(mechanism, f)
     return bounded(math.exp(epsilon) if epsilon < 700 else math.inf, f)
 
 
-def _others(mechanism: Mechanism, f: Floats) -> Floats | None:
+def _others(mechanism: FrequencyOracle, f: Floats) -> Floats | None:
     """q (1 - f) / (p f + q (1 - f)), where every other value supports this one with the same q."""
     if not mechanism.two_valued or not mechanism.independent:
         return None
-    if not hasattr(mechanism, "q"):
+    if mechanism.chances is None:
         return None
-    p, q = float(mechanism.p), float(mechanism.q)
+    p, q = map(float, mechanism.chances)
     share: Floats = q * (1 - f) / (p * f + q * (1 - f))
     return share
 
@@ -215,7 +212,8 @@ def _percent(share: float, digits: int = 1, *, up: bool = True) -> str:
     return f"{min(whole, 100):.12g} %"
 
 
-def _cell(name: str, cell: Any) -> Any:
+def cell_words(name: str, cell: Any) -> str:
+    """A cell of `InferenceRisk.rows` in words, rounded to the side of more risk."""
     if name == "value":
         return str(cell)
     if name.startswith("others"):

@@ -16,9 +16,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from deniable.audit.alphabets import alphabet_of
-from deniable.domain import Text
-from deniable.errors import InvalidArgument, require_int, require_type
+from deniable.audit.alphabets import alphabet_of, listed_oracle
+from deniable.errors import InvalidArgument, require_int
 from deniable.mechanisms import Mechanism
 
 Integers = NDArray[np.int64]
@@ -90,13 +89,8 @@ def influence(
 
 def weights_of(mechanism: Mechanism, targets: Iterable[Any]) -> Integers:
     """1 for the values that a forger wants more frequent, 0 for the others."""
-    require_type("mechanism", mechanism, Mechanism)
-    domain = mechanism.domain
-    if isinstance(domain, Text):
-        allowed = "a mechanism with listed answers: mechanism.among(candidates)"
-        raise InvalidArgument("mechanism", mechanism, allowed)
-    labels = domain.labels or range(domain.size)
-    places = {label: place for place, label in enumerate(labels)}
+    domain = listed_oracle(mechanism).domain
+    places = {label: place for place, label in enumerate(domain.listed)}
     wanted = list(targets)
     for target in wanted:
         if target not in places:

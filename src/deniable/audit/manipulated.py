@@ -3,13 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from deniable.estimation.exports import SHOWN, Exports, column
-
-if TYPE_CHECKING:
-    from rich.table import Table
+from deniable.exports import SHOWN, Exports, column
 
 #: Collections without forgers, and reports that validation refuses, are shown beside the attacks.
 NOBODY, MALFORMED = "nobody forges", "malformed report"
@@ -105,24 +101,6 @@ class Manipulation(Exports):
 
     def shown(self, most: int = SHOWN) -> list[int]:
         return list(range(min(most, len(self.attempts))))
-
-    def table(self) -> Table:
-        """A column an attack: what each defence leaves, and what is guaranteed."""
-        from deniable.studio.manipulations import manipulation_table
-
-        return manipulation_table(self)
-
-    def plot(self) -> Any:
-        """A panel an attack: what each defence leaves, beside the bound."""
-        from deniable.studio.manipulations import manipulation_chart
-
-        return manipulation_chart(self)
-
-    def save(self, path: str | Path) -> Path:
-        """Write the chart as .html, .png or .svg."""
-        from deniable.studio.charts import save
-
-        return save(self.plot(), Path(path))
 
     def __str__(self) -> str:
         return f"{self.forged:,} forgers beside {self.n:,} genuine respondents, {self.subject}"

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.random import Generator
 from numpy.typing import NDArray
 
-from deniable.audit.alphabets import alphabet_of
+from deniable.audit.alphabets import alphabet_of, listed_oracle
 from deniable.audit.defences import DEFENCES, GUARANTEED, robust_intervals
 from deniable.audit.detection import detect
 from deniable.audit.forging import ATTACKS, Attack
@@ -25,12 +25,13 @@ from deniable.audit.manipulated import (
     Attempt,
     Manipulation,
 )
-from deniable.domain import Domain
+from deniable.core.domain import Domain
+from deniable.core.mechanism import Labelled, as_floats
+from deniable.core.reports import Reports
 from deniable.errors import InvalidArgument, require_int
 from deniable.mechanisms import Mechanism
-from deniable.mechanisms.base import Labelled, as_floats
+from deniable.mechanisms.frequency import FrequencyOracle
 from deniable.randomness import require_generator
-from deniable.reports import Reports
 
 Floats = NDArray[np.float64]
 
@@ -117,7 +118,7 @@ class Suite:
 class _Case:
     """Who answers what, and who wants what."""
 
-    mechanism: Mechanism
+    mechanism: FrequencyOracle
     values: NDArray[np.int64]
     forged: int
     targets: list[Any]
@@ -127,10 +128,11 @@ class _Case:
     def of(
         cls, mechanism: Mechanism, n: int, forged: int, targets: Iterable[Any], frequencies: Any
     ) -> _Case:
-        wanted = weights_of(mechanism, targets) > 0
-        values = _population(mechanism.domain, require_int("n", n, 1, 1 << 40), frequencies)
-        labels = [mechanism.domain.label(int(place)) for place in np.flatnonzero(wanted)]
-        return cls(mechanism, values, require_int("forged", forged, 1, 1 << 40), labels, wanted)
+        m = listed_oracle(mechanism)
+        wanted = weights_of(m, targets) > 0
+        values = _population(m.domain, require_int("n", n, 1, 1 << 40), frequencies)
+        labels = [m.domain.label(int(place)) for place in np.flatnonzero(wanted)]
+        return cls(m, values, require_int("forged", forged, 1, 1 << 40), labels, wanted)
 
     @property
     def truth(self) -> Floats:

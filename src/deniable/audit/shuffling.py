@@ -15,11 +15,10 @@ from typing import Any
 
 from deniable.audit.clones import Clones, delta_above, delta_counted, delta_seen
 from deniable.errors import InvalidArgument, is_number, require_int
-from deniable.mechanisms import BRR, GRR, Mechanism
-from deniable.mechanisms.unary import UnaryEncoding
+from deniable.mechanisms import Mechanism
+from deniable.mechanisms.frequency import oracle_of
 from deniable.privacy import check_epsilon, exp_below
 from deniable.privacy.guarantee import log_above
-from deniable.randomness import SCALE
 
 #: What must hold; a caller states each by name.
 CONDITIONS = {
@@ -148,16 +147,17 @@ class _Case:
 def _case(mechanism: Any) -> _Case:
     if not isinstance(mechanism, Mechanism):
         return _any(exp_below(check_epsilon(mechanism, "mechanism")))
-    m, ratio = mechanism, mechanism.once.ratio
-    if isinstance(m, BRR):
-        return _Case(ratio, "k-RR", Clones.drawn(m.p - m.q, m.q))
-    if isinstance(m, GRR):
-        k = m.domain.size
-        split = Clones.drawn(m.share, (1 - m.share) * (SCALE // k) / SCALE)
-        return _Case(ratio, "k-RR", split, third=split.cover if k > 2 else None)
-    if isinstance(m, UnaryEncoding):
-        third = m.q * (1 - m.q) if m.domain.size > 2 else None
-        return _Case(ratio, "unary encoding", Clones.varied(ratio, m.p - m.q), third=third)
+    oracle, ratio = oracle_of(mechanism), mechanism.once.ratio
+    if oracle is None or oracle.chances is None:
+        return _any(ratio)
+    p, q = oracle.chances
+    if oracle.blanket is not None:
+        split = Clones.drawn(p - q, oracle.blanket)
+        third = split.cover if oracle.domain.size > 2 else None
+        return _Case(ratio, "k-RR", split, third=third)
+    if oracle.bitwise:
+        third = q * (1 - q) if oracle.domain.size > 2 else None
+        return _Case(ratio, "unary encoding", Clones.varied(ratio, p - q), third=third)
     return _any(ratio)
 
 

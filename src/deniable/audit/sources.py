@@ -17,14 +17,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from deniable.audit.encoding import Column
-from deniable.domain import Text
+from deniable.core.layout import Bits
 from deniable.errors import CorruptData, InvalidArgument, require_int, shorten
-from deniable.estimation.mle.supports import supports_of
 from deniable.longitudinal.panel import Panel
-from deniable.mechanisms import DBitFlip, Mechanism
-from deniable.mechanisms.hashing import LocalHashing
-from deniable.mechanisms.memoised import Memoised
-from deniable.mechanisms.packed import PackedMechanism, unpacked
+from deniable.mechanisms import Mechanism
+from deniable.mechanisms.frequency import oracle_of
+from deniable.mechanisms.memoised import require_memoised
 from deniable.randomness import WORD_BYTES, Keystream, draw_key
 
 if TYPE_CHECKING:
@@ -104,8 +102,8 @@ def of_mechanism(m: Mechanism, reports: int = 1, rng: Generator | None = None) -
     require_int("reports", reports, 1, MOST_ROUNDS)
 
     def draw(answers: Sequence[Any]) -> list[Column]:
-        if reports > 1 and isinstance(m, Memoised):
-            panel = Panel(m, len(answers), rng)
+        if reports > 1 and m.remembers:
+            panel = Panel(require_memoised(m), len(answers), rng)
             return [panel.privatize(answers).data for _ in range(reports)]
         return [m.privatize(answers, rng).data for _ in range(reports)]
 
@@ -227,37 +225,9 @@ def _several(line: str, reports: int) -> list[Any]:
 
 def supports(m: Mechanism, values: Sequence[Any]) -> Decoder | None:
     """What a report of the mechanism says about each of the values; None if its bits say so."""
-    bits_say_so = isinstance(m, PackedMechanism) and not isinstance(m, DBitFlip)
-    if isinstance(m.domain, Text) or bits_say_so:
+    oracle = oracle_of(m)
+    if oracle is None or not oracle.domain.is_listed or isinstance(oracle.layout, Bits):
         return None
-    places = m.domain.encode(list(values))
-    read: Callable[..., NDArray[Any]] = _one_by_one if m.dtype.subdtype is None else _noisy
-    if isinstance(m, (LocalHashing, DBitFlip)):
-        read = _hashed if isinstance(m, LocalHashing) else _asked_about
-    return Decoder(tuple(f"support of {value!r}" for value in values), partial(read, m, places))
-
-
-def _hashed(m: LocalHashing, places: NDArray[Any], column: Column) -> NDArray[Any]:
-    return unpacked(supports_of(m, np.asarray(column)), m.domain.size)[:, places]
-
-
-def _asked_about(m: DBitFlip, places: NDArray[Any], column: Column) -> NDArray[Any]:
-    """-1 if a device was not asked about a value, else the bit that it answered."""
-    data = np.asarray(column)
-    asked, yes = (
-        np.unpackbits(np.ascontiguousarray(data[name]), axis=1, bitorder="little")[:, places]
-        for name in ("asked", "yes")
-    )
-    return np.where(asked, yes.astype(np.int8), np.int8(-1))
-
-
-def _noisy(m: Mechanism, places: NDArray[Any], column: Column) -> NDArray[Any]:
-    """A byte an answer: numbers, not bits."""
-    return np.asarray(column)[:, places]
-
-
-def _one_by_one(m: Mechanism, places: NDArray[Any], column: Column) -> NDArray[Any]:
-    """Unbiased frequencies from each single report, computed once for equal ones."""
-    known, where = np.unique(np.asarray(column), return_inverse=True)
-    rows = [m.unbiased(m.count(known[i : i + 1]), 1)[places] for i in range(len(known))]
-    return np.asarray(np.round(np.array(rows), 6)[where.reshape(-1)])
+    places = oracle.domain.encode(list(values))
+    names = tuple(f"support of {value!r}" for value in values)
+    return Decoder(names, lambda column: oracle.told(np.asarray(column), places))

@@ -10,9 +10,10 @@ from deniable.audit.empirical import audit_mechanism
 from deniable.audit.exact import relatives, verify
 from deniable.audit.findings import Audit
 from deniable.audit.walks import walk, walked
-from deniable.mechanisms import Mechanism, mechanisms
-from deniable.mechanisms.cohorts import CohortMechanism
-from deniable.mechanisms.memoised import Memoised
+from deniable.core.domain import Domain
+from deniable.core.registry import mechanisms
+from deniable.mechanisms import Mechanism
+from deniable.mechanisms.frequency import frequency_oracles
 
 if TYPE_CHECKING:
     from numpy.random import Generator
@@ -39,37 +40,49 @@ def survey(
     plan = QUICK if quick else THOROUGH
     reports = plan["n"] if n is None else n
     for family in mechanisms().values():
-        small = family(family.only_size or plan["small"], epsilon, **family.small_design)
+        small = family.example(usual_domain(family, plan["small"]), epsilon, **family.small_design)
         yield exact_row(small, verify(small, most_runs=plan["most_runs"]))
         member = _sampled(family, size, epsilon)
         yield walk_row(member, walk(member, list(relatives(member))))
-        for times in (1, REPEATED) if issubclass(family, Memoised) else (1,):
+        for times in (1, REPEATED) if family.remembers else (1,):
             found = audit_mechanism(
                 member, reports=times, n=reports, confidence=confidence, rng=rng
             )
-            yield row_of(found, member.name, member.domain.size)
+            yield row_of(found, member.name, size_of(member))
 
 
 def steps() -> int:
     """Rows of a survey."""
-    return sum(4 if issubclass(family, Memoised) else 3 for family in mechanisms().values())
+    return sum(4 if family.remembers else 3 for family in mechanisms().values())
+
+
+def usual_domain(family: type[Mechanism], size: int) -> Domain:
+    """So many answers, or what the family takes instead."""
+    listed = Domain(size)
+    return listed if family.unsuited(listed) is None else next(family.small_domains())
+
+
+def size_of(m: Mechanism) -> int | None:
+    """The number of answers, where they are listed."""
+    return m.domain.size if m.domain.is_listed else None
 
 
 def _sampled(family: type[Mechanism], size: int, epsilon: float) -> Mechanism:
-    """With cohorts, few and narrow ones: what a report supports is computed one by one."""
-    design = family.small_design if issubclass(family, CohortMechanism) else {}
-    return family(family.only_size or size, epsilon, **design)
+    """With shared hash functions, few and narrow: what a report says is computed one by one."""
+    oracle = frequency_oracles().get(family.name)
+    design = family.small_design if oracle is not None and not oracle.independent else {}
+    return family.example(usual_domain(family, size), epsilon, **design)
 
 
 def exact_row(m: Mechanism, found: Verification) -> dict[str, Any]:
     """A verification as one row: its worst check."""
-    row = check_row(m, found.worst, m.domain.size)
+    row = check_row(m, found.worst, size_of(m))
     return {**row, "method": found.method, "verdict": found.verdict, "words": found.words}
 
 
 def exact_rows(m: Mechanism, found: Verification) -> Iterator[dict[str, Any]]:
     """A row a check, those of small relatives and walks too, one for each that was not possible."""
-    sizes = {str(one): one.domain.size for one in (*relatives(m), m)}
+    sizes = {str(one): size_of(one) for one in (*relatives(m), m)}
     for check in found.checks:
         yield check_row(m, check, sizes.get(check.subject))
     for what in found.unseen:
@@ -93,7 +106,7 @@ def walk_row(m: Mechanism, walks: Walks) -> dict[str, Any]:
     words = "; ".join([f"{verdict}: {walks.runs:,} walks with the values {values}", *walks.faults])
     return {
         "mechanism": m.name,
-        "k": m.domain.size,
+        "k": size_of(m),
         "what": "the code",
         "reports": 1,
         "n": walks.runs,
@@ -120,7 +133,7 @@ def check_row(m: Mechanism, check: Check, size: int | None) -> dict[str, Any]:
     }
 
 
-def row_of(found: Audit, name: str, size: int) -> dict[str, Any]:
+def row_of(found: Audit, name: str, size: int | None) -> dict[str, Any]:
     """An audit as a row."""
     return {
         "mechanism": name,

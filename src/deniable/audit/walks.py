@@ -40,9 +40,8 @@ from typing import Any
 from deniable.audit.checks import Walks
 from deniable.audit.encoding import frozen
 from deniable.audit.runs import Report, remembered
-from deniable.domain import Candidates, Text
 from deniable.mechanisms import Mechanism
-from deniable.mechanisms.memoised import Memoised
+from deniable.mechanisms.frequency import oracle_of
 from deniable.privacy import PathCoins
 from deniable.privacy.enumeration import MAX_DRAWS
 from deniable.randomness import SCALE, WORD_BYTES, ByteCoins
@@ -65,7 +64,7 @@ def walk(m: Mechanism, small: Sequence[Mechanism]) -> Walks:
         kind
         for one in small
         for _ in range(SMALL_PATHS)
-        for kind, _ in _oddities(one, range(one.domain.size), rng)
+        for kind, _ in _oddities(one, one.domain.sample(), rng)
     }
     found: dict[str, str] = {}
     for kind, words in _oddities(m, values, rng):
@@ -79,12 +78,11 @@ def walk(m: Mechanism, small: Sequence[Mechanism]) -> Walks:
     return Walks(runs + more, (*faults, *told))
 
 
-def walked(m: Mechanism) -> list[int]:
-    """The values to walk with; of any text some codes."""
-    if isinstance(m.domain, Text):
-        return [0, 1, SCALE // 2, SCALE - 1]
-    last = m.domain.size - (2 if isinstance(m.domain, Candidates) else 1)
-    return sorted({0, min(1, last), (last + 1) // 2, last})
+def walked(m: Mechanism) -> list[Any]:
+    """The values to walk with: the first two, one of the middle and the last."""
+    sample = m.domain.sample()
+    last = len(sample) - 1
+    return [sample[place] for place in sorted({0, min(1, last), (last + 1) // 2, last})]
 
 
 class ChanceCoins(PathCoins):
@@ -123,16 +121,16 @@ class FollowingCoins(PathCoins):
         return outcome
 
 
-def _oddities(m: Mechanism, values: Sequence[int], rng: Random) -> Iterator[Oddity]:
+def _oddities(m: Mechanism, values: Sequence[Any], rng: Random) -> Iterator[Oddity]:
     """What each value draws, and how its path compares with that of the next value."""
     most_draws = 2 * m.coin_words + MAX_DRAWS
-    report, ratio = _released(m)
+    report, ratio, words = _released(m)
     for place, value in enumerate(values):
         coins = ChanceCoins(rng, most_draws)
         m.report(value, coins)
         yield from _draws(m, value, coins)
         pair = value, values[place - 1]
-        path = coins.path[: _shown_words(m)]
+        path = coins.path[:words]
         one, two, same = _both(report, pair, path, most_draws)
         yield from _path(pair, one, two, same, ratio)
         if one.sizes == two.sizes and one.weights != two.weights:
@@ -141,7 +139,7 @@ def _oddities(m: Mechanism, values: Sequence[int], rng: Random) -> Iterator[Oddi
 
 
 def _both(
-    report: Report, pair: tuple[int, int], path: list[int], most_draws: int
+    report: Report, pair: tuple[Any, Any], path: list[int], most_draws: int
 ) -> tuple[FollowingCoins, FollowingCoins, bool]:
     """The coins of two values on one path, and whether they tell the same."""
     one, two = (FollowingCoins(path, most_draws) for _ in pair)
@@ -158,29 +156,25 @@ def _steered(one: FollowingCoins, two: FollowingCoins) -> list[int]:
     ]
 
 
-def _draws(m: Mechanism, value: int, coins: ChanceCoins) -> Iterator[Oddity]:
+def _draws(m: Mechanism, value: Any, coins: ChanceCoins) -> Iterator[Oddity]:
     if len(coins.sizes) != m.coin_words:
         yield "words", f"{value} draws {len(coins.sizes):,} words, declared {m.coin_words:,}"
-    declared = {getattr(m, name) for name in m.thresholds}
+    declared = {getattr(one, name) for one in (m, *m.parts) for name in one.thresholds}
     unknown = coins.thresholds - declared - {SCALE - threshold for threshold in declared}
     if unknown:
         yield "thresholds", f"{value} draws with {min(unknown)} / 2**64, which is not declared"
 
 
-def _released(m: Mechanism) -> tuple[Report, Fraction]:
-    """What may be seen of a respondent, and the likelihood ratio that is declared for it."""
-    if isinstance(m, Memoised):
-        return partial(remembered, m, 0), m.permanent_guarantee.ratio
-    return m.report, m.once.ratio
-
-
-def _shown_words(m: Mechanism) -> int:
-    """How many of the words of a report what may be seen needs."""
-    return m.begin_words + m.memoise_words if isinstance(m, Memoised) else m.coin_words
+def _released(m: Any) -> tuple[Report, Fraction, int]:
+    """What may be seen of a respondent, the likelihood ratio that is declared for it, and how many
+    of the words of a report it needs."""
+    if m.remembers:
+        return partial(remembered, m, 0), m.lasting.ratio, m.begin_words + m.memoise_words
+    return m.report, m.once.ratio, m.coin_words
 
 
 def _path(
-    pair: tuple[int, int], one: PathCoins, two: PathCoins, same: bool, ratio: Fraction
+    pair: tuple[Any, Any], one: PathCoins, two: PathCoins, same: bool, ratio: Fraction
 ) -> Iterator[Oddity]:
     """What is odd about one path of coins under two values."""
     names = f"{pair[0]} and {pair[1]}"
@@ -201,24 +195,28 @@ def _times(one: PathCoins, two: PathCoins) -> Fraction | float:
     return math.prod((Fraction(a, b) for a, b in pairs), start=Fraction(1))
 
 
-def _truth(m: Mechanism, values: Sequence[int], rng: Random) -> tuple[int, list[str]]:
+def _truth(m: Mechanism, values: Sequence[Any], rng: Random) -> tuple[int, list[str]]:
     """The number of walks, and what is wrong with how often they support their own value."""
     column = m.pack([_report(m, values[0], rng)])
-    if isinstance(m.domain, Text) or m.supports(m.count(column), 1) is None:
+    oracle = oracle_of(m)
+    if oracle is None or not oracle.domain.is_listed or oracle.chances is None:
         return 1, []
-    tests = len(values) + 1
-    needed = math.ceil(math.log(ERROR / (2 * tests)) / math.log(float(m.p)))
+    if oracle.supports(oracle.count(column), 1) is None:
+        return 1, []
+    p, tests = oracle.chances[0], len(values) + 1
+    needed = math.ceil(math.log(ERROR / (2 * tests)) / math.log(float(p)))
     n = max(2, min(needed, MOST_WALKS, DRAWS // (m.coin_words * len(values))))
     hits = {}
     for value in values:
         counts = m.count(m.pack([_report(m, value, rng) for _ in range(n)]))
-        hits[value] = int(m.supports(counts, n)[value])  # type: ignore[index]
-    said = [_told(f"value {value}", count, n, m.p, tests) for value, count in hits.items()]
-    said.append(_told("all values", sum(hits.values()), n * len(values), m.p, tests))
+        supports: Any = oracle.supports(counts, n)
+        hits[value] = int(supports[value])
+    said = [_told(f"value {value}", count, n, p, tests) for value, count in hits.items()]
+    said.append(_told("all values", sum(hits.values()), n * len(values), p, tests))
     return 1 + n * len(values), [words for words in said if words]
 
 
-def _report(m: Mechanism, value: int, rng: Random) -> Any:
+def _report(m: Mechanism, value: Any, rng: Random) -> Any:
     return m.report(value, ByteCoins(rng.randbytes(m.coin_words * WORD_BYTES)))
 
 

@@ -14,20 +14,19 @@ from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Self
 
+from deniable.core.mechanism import Mechanism
 from deniable.errors import BudgetSpent, CorruptData, InvalidArgument, MismatchError, require_type
 from deniable.ledger.chain import Chain, Entry, empty_file
 from deniable.ledger.summary import THRESHOLD, summary_rows
 from deniable.ledger.terms import Terms, require_name
 from deniable.ledger.units import epsilon_of, micro_budget, micro_cost
 from deniable.ledger.witness import Head, Witness
-from deniable.mechanisms.base import Mechanism
 from deniable.randomness import draw_key
 from deniable.storage.database import Database
 
 if TYPE_CHECKING:
-    from deniable.mechanisms.questionnaire import Questionnaire
+    from deniable.core.reports import Reports
     from deniable.privacy import Guarantee
-    from deniable.reports import Reports
 
 FilePath = str | os.PathLike[str]
 Subject = str | bytes
@@ -94,7 +93,7 @@ class Ledger:
         self,
         subject: Subject,
         collection: str,
-        cost: Guarantee | Mechanism | Questionnaire | float,
+        cost: Guarantee | Mechanism | float,
         token: str | bytes | None = None,
     ) -> int:
         """Charge one subject; see `charge_all`."""
@@ -104,7 +103,7 @@ class Ledger:
         self,
         subjects: Iterable[Subject],
         collection: str,
-        cost: Guarantee | Mechanism | Questionnaire | float,
+        cost: Guarantee | Mechanism | float,
         token: str | bytes | None = None,
     ) -> int:
         """Charge ``cost`` to each of the subjects, or to none; the number of those charged.

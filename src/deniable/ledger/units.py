@@ -7,10 +7,8 @@ from fractions import Fraction
 from numbers import Rational
 from typing import Any
 
+from deniable.core.mechanism import Mechanism
 from deniable.errors import InvalidArgument, is_number
-from deniable.mechanisms.base import Mechanism
-from deniable.mechanisms.memoised import Memoised
-from deniable.mechanisms.questionnaire import Questionnaire
 from deniable.privacy import Guarantee
 
 #: Units of an epsilon of 1.
@@ -25,10 +23,8 @@ def micro_cost(cost: Any) -> int:
     A mechanism costs what it guarantees; one whose devices remember costs what all reports of an
     answer do, for t reports from one draw may cost more than t times the first.
     """
-    if isinstance(cost, Memoised):
-        cost = cost.permanent_guarantee
-    elif isinstance(cost, (Mechanism, Questionnaire)):
-        cost = cost.guarantee
+    if isinstance(cost, Mechanism):
+        cost = cost.lasting
     if isinstance(cost, Guarantee):
         return math.ceil(Fraction(cost.epsilon) * MICRO)
     allowed = f"a mechanism, a guarantee, or an epsilon above 0 and up to {MOST:,}"

@@ -7,21 +7,22 @@ sent which report, and compute exact likelihoods. No averaging of reports can do
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from fractions import Fraction
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from deniable.arrays import Floats
+from deniable.core.mechanism import as_floats
+from deniable.core.reports import Reports, require_same
 from deniable.errors import InvalidArgument, require_type
-from deniable.mechanisms import DBitFlipPM
-from deniable.mechanisms.base import Floats, as_floats
+from deniable.mechanisms import DBitFlipPM, Mechanism
 from deniable.mechanisms.bit_chains import ChainedBits
-from deniable.mechanisms.chains import HashedChain, RandomisedChain
+from deniable.mechanisms.chains import RandomisedChain
 from deniable.mechanisms.packed import unpacked
 from deniable.randomness import SCALE
-from deniable.reports import Reports, require_same
 
 
 def answer_loglikelihoods(rounds: Sequence[Reports]) -> Floats:
@@ -31,12 +32,7 @@ def answer_loglikelihoods(rounds: Sequence[Reports]) -> Floats:
     kept draw. Up to a constant that no answer changes.
     """
     mechanism = _mechanism(rounds)
-    columns = [part.data for part in rounds]
-    if isinstance(mechanism, RandomisedChain):
-        return _randomised(mechanism, columns)
-    if isinstance(mechanism, ChainedBits):
-        return _bits(mechanism, columns)
-    return _flipped(mechanism, columns)
+    return _likelihoods(mechanism)(mechanism, [part.data for part in rounds])
 
 
 def link_loglikelihoods(earlier: Sequence[Reports], later: Sequence[Reports], f: Floats) -> Floats:
@@ -66,11 +62,8 @@ def _mechanism(rounds: Sequence[Reports]) -> Any:
         require_same(rounds[0].mechanism, part.mechanism)
         if len(part) != len(rounds[0]):
             raise InvalidArgument("rounds", len(part), f"{len(rounds[0])} reports in every round")
-    mechanism = rounds[0].mechanism
-    if not isinstance(mechanism, (RandomisedChain, ChainedBits, DBitFlipPM)):
-        allowed = "of a longitudinal mechanism with listed answers"
-        raise InvalidArgument("mechanism", mechanism, allowed)
-    return mechanism
+    _likelihoods(rounds[0].mechanism)
+    return rounds[0].mechanism
 
 
 def _one_device(earlier: Reports, later: Reports) -> Any:
@@ -87,9 +80,18 @@ def _marginal(loglikelihoods: Floats, f: Floats) -> Floats:
         return np.asarray(np.logaddexp.reduce(loglikelihoods + np.log(f), axis=1))
 
 
+def _likelihoods(mechanism: Mechanism) -> Callable[[Any, list[NDArray[Any]]], Floats]:
+    """What is known about the reports of one device under this mechanism."""
+    for family in type(mechanism).__mro__:
+        if family in LIKELIHOODS:
+            return LIKELIHOODS[family]
+    allowed = "of a longitudinal mechanism with listed answers"
+    raise InvalidArgument("mechanism", mechanism, allowed)
+
+
 def _randomised(m: RandomisedChain, columns: list[NDArray[Any]]) -> Floats:
     """L_v = t1 A_v + (1 - t1) mean A over outcomes, A_y = r^(how often y was reported)."""
-    hashed = isinstance(m, HashedChain)
+    hashed = m.dtype.names is not None
     said = np.stack([data["y"] if hashed else data for data in columns]).astype(np.int64)
     n = said.shape[1]
     places = (np.arange(n) * m.outcomes + said).ravel()
@@ -100,7 +102,7 @@ def _randomised(m: RandomisedChain, columns: list[NDArray[Any]]) -> Floats:
     likelihoods = np.asarray(np.logaddexp(logs + _log(m.permanent_share), rest[:, None]))
     if not hashed:
         return likelihoods
-    begun = np.repeat(columns[0], m.domain.size)
+    begun = np.repeat(columns[0], m.domain.size)  # hash functions are in the reports
     cells = m.keys_of(begun, np.tile(np.arange(m.domain.size), n)).reshape(n, -1)
     return np.asarray(np.take_along_axis(likelihoods, cells.astype(np.int64), axis=1))
 
@@ -131,3 +133,10 @@ def _flipped(m: DBitFlipPM, columns: list[NDArray[Any]]) -> Floats:
 def _log(chance: Fraction) -> float:
     """Of an exact number: in floating point 1 - p loses what a large epsilon leaves."""
     return math.log(chance.numerator) - math.log(chance.denominator)
+
+
+LIKELIHOODS: dict[type, Callable[[Any, list[NDArray[Any]]], Floats]] = {
+    RandomisedChain: _randomised,
+    ChainedBits: _bits,
+    DBitFlipPM: _flipped,
+}

@@ -5,23 +5,21 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from deniable.domain import Label
+from deniable.arrays import Floats
+from deniable.core.domain import Label
 from deniable.errors import InvalidArgument
 from deniable.estimation.estimator import asked
-from deniable.estimation.exports import SHOWN, Exports, column
 from deniable.estimation.intervals import simultaneous_confidence
+from deniable.exports import SHOWN, Exports, column
 from deniable.longitudinal.comparing import Side, difference_intervals, p_values
 from deniable.longitudinal.pooling import check_respondents
 from deniable.longitudinal.rounds import Round, Rounds, counted, require_reports
-from deniable.mechanisms.base import Floats
-
-if TYPE_CHECKING:
-    from rich.table import Table
+from deniable.mechanisms.frequency import require_oracle
 
 #: The least false-alarm rate of one comparison: its confidence 1 - rate must keep some digits.
 LEAST_ALARM = 1e-11
@@ -91,12 +89,6 @@ class Changes(Exports):
         """What the intervals are, in words."""
         return f"{100 * (1 - self.false_alarm):.6g} % simultaneous intervals"
 
-    def table(self) -> Table:
-        """A table for the terminal: the flagged changes, the clearest first."""
-        from deniable.studio.tables import changes_table
-
-        return changes_table(self)
-
     def shown(self, most: int = SHOWN) -> list[int]:
         """The comparisons with the least p-values."""
         order: list[int] = np.argsort(self.p_values, axis=None, kind="stable")[:most].tolist()
@@ -117,6 +109,7 @@ def compare(
 ) -> Changes:
     """The work of `Rounds.changes`."""
     check_respondents(respondents)
+    require_oracle(rounds.mechanism)
     pairs = _pairs(rounds.labels, baseline)
     sides = {label: Side.of(tally) for label, tally in _asked(rounds, candidates).items()}
     compared = [(sides[r], sides[s]) for r, s in pairs]
@@ -125,17 +118,17 @@ def compare(
     allowed = check_false_alarm(false_alarm, size)
     level = simultaneous_confidence(1 - allowed, size)
     same = respondents == "same"
-    domain = first.part.tally.mechanism.domain
+    mechanism = first.part.mechanism
     return Changes(
         pairs=tuple(pairs),
-        values=domain.labels or tuple(range(domain.size)),
+        values=tuple(mechanism.domain.listed),
         differences=np.array([s.x - r.x for r, s in compared]),
         intervals=np.array([difference_intervals(r, s, same, level) for r, s in compared]),
         p_values=holm(np.array([p_values(r, s, same) for r, s in compared])),
         false_alarm=allowed,
         respondents=respondents,
         test="normal" if same or first.supports is None else "exact",
-        source=str(first.part.tally.mechanism),
+        source=str(mechanism),
     )
 
 

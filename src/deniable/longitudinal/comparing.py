@@ -10,8 +10,8 @@ The same respondents keep their sampling error, and their permanent noise, in bo
 
     Var(x_s - x_r) = V_r + V_s - 2 C / max(n_r, n_s) + f (1 - f) |1 / n_r - 1 / n_s|,
 
-with C = n Cov of two rounds (`Mechanism.repeated_line`) where the people of the smaller round are a
-random part of those of the larger one and nobody changes the answer.
+with C = n Cov of two rounds (`FrequencyOracle.repeated_line`) where the people of the smaller round
+are a random part of those of the larger one and nobody changes the answer.
 """
 
 from __future__ import annotations
@@ -21,10 +21,10 @@ from typing import Any
 
 import numpy as np
 
+from deniable.arrays import Floats
+from deniable.core.tally import Tally
 from deniable.estimation.evidence import Part
 from deniable.estimation.intervals import score_intervals
-from deniable.mechanisms.base import Floats
-from deniable.tally import Tally
 
 
 @dataclass(frozen=True, eq=False)
@@ -39,10 +39,10 @@ class Side:
 
     @classmethod
     def of(cls, tally: Tally) -> Side:
-        x = tally.mechanism.unbiased(tally.counts, tally.n)
-        return cls(
-            Part(tally), tally.n, x, *tally.mechanism.estimated_line(tally.counts, tally.n, x)
-        )
+        part = Part.of(tally)
+        x = part.mechanism.unbiased(tally.counts, tally.n)
+        line = part.mechanism.estimated_line(tally.counts, tally.n, x)
+        return cls(part, tally.n, x, *line)
 
     def variance(self, f: Floats, sampling: bool) -> Floats:
         """At the frequencies f; ``sampling`` if the respondents are a sample of everyone."""
@@ -59,7 +59,7 @@ class Side:
     @property
     def supports(self) -> Any:
         """Counts of supports that are sums of independent coins, if there are any."""
-        known = self.part.supports if self.part.tally.mechanism.independent else None
+        known = self.part.supports if self.part.mechanism.independent else None
         return None if known is None else known[0]
 
 
@@ -112,7 +112,7 @@ def _common(before: Side, after: Side) -> Floats:
 
 
 def _covariance(before: Side, after: Side, f: Floats) -> Floats:
-    a, b = before.part.tally.mechanism.repeated_line(f)
+    a, b = before.part.mechanism.repeated_line(f)
     return np.asarray(np.maximum(a + b * f, 0.0) / max(before.n, after.n))
 
 

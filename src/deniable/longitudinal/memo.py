@@ -16,9 +16,9 @@ from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from deniable.domain import MAX_SIZE
+from deniable.core.domain import MAX_SIZE
 from deniable.errors import BudgetSpent, InvalidArgument, require_int
-from deniable.mechanisms.memoised import Memoised
+from deniable.mechanisms.memoised import Memoised, require_memoised
 from deniable.randomness import SCALE, WORD_BYTES, ByteCoins, Coins, Keystream, draw_key
 
 if TYPE_CHECKING:
@@ -153,8 +153,7 @@ class MemoryMemo(Memo):
 
 def check_bond(mechanism: Memoised, collection: str) -> None:
     """Refuse what a memo cannot be bound to."""
-    if not isinstance(mechanism, Memoised):
-        raise InvalidArgument("mechanism", mechanism, "one of two steps, such as LGRR")
+    require_memoised(mechanism)
     if not isinstance(collection, str) or not collection.isprintable() or not collection:
         raise InvalidArgument("collection", collection, "a name that can be printed")
 

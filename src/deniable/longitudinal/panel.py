@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from deniable.errors import InvalidArgument, require_int, require_type
-from deniable.mechanisms.memoised import Memoised
+from deniable.core.reports import Reports
+from deniable.errors import InvalidArgument, require_int
+from deniable.mechanisms.memoised import Memoised, require_memoised
 from deniable.randomness import Keystream, draw_key
-from deniable.reports import Reports
 
 if TYPE_CHECKING:
     from numpy.random import Generator
@@ -37,8 +37,7 @@ class Panel:
     """
 
     def __init__(self, mechanism: Memoised, n: int, rng: Generator | None = None) -> None:
-        require_type("mechanism", mechanism, Memoised)
-        self.mechanism = mechanism
+        self.mechanism = require_memoised(mechanism)
         self.n = require_int("n", n, 1, MOST_PEOPLE)
         self._rng = rng
         self._begun = mechanism.begin_all(self.n, self._coins())

@@ -7,8 +7,8 @@ round, errors are independent. With the same people, a device that keeps a perma
 its noise in every round, and no number of rounds averages it out.
 
 With weights w_r = n_r / sum n, V the variance of as many independent reports and C = n Cov of two
-rounds of the same n people (`Mechanism.repeated_line`), at most min(n_r, n_s) people answered in
-both rounds r and s, so
+rounds of the same n people (`FrequencyOracle.repeated_line`), at most min(n_r, n_s) people answered
+in both rounds r and s, so
 
     Var = V + 2 C sum_{r < s} w_r w_s / max(n_r, n_s).
 
@@ -25,10 +25,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from deniable.errors import InvalidArgument
-from deniable.estimation import Estimate
+from deniable.estimation import Frequencies
 from deniable.estimation.estimator import Choices, asked, conclude
 from deniable.estimation.evidence import Evidence
 from deniable.longitudinal.rounds import Rounds, counted, require_reports
+from deniable.mechanisms.frequency import require_oracle
 
 #: Who answers in the rounds: a panel, or new people every time.
 RESPONDENTS = ("same", "fresh")
@@ -36,9 +37,10 @@ RESPONDENTS = ("same", "fresh")
 
 def pooled(
     rounds: Rounds, respondents: str, choices: Choices, candidates: Iterable[str] | None
-) -> Estimate:
+) -> Frequencies:
     """The work of `Rounds.pooled`."""
     check_respondents(respondents)
+    require_oracle(rounds.mechanism)
     tallies = rounds.tallies()
     require_reports(tallies)
     evidence = Evidence.of(asked(list(tallies.values()), candidates))
@@ -69,7 +71,6 @@ def _of_panel(evidence: Evidence, sizes: NDArray[np.int64], sampling: bool) -> E
     weights = sizes / sizes.sum()
     kept = float(weights @ (1 / np.maximum.outer(sizes, sizes)) @ weights)
     extra = kept - 1 / sizes.sum()
-    mechanism = evidence.parts[0].tally.mechanism
-    a, b = mechanism.repeated_line(np.clip(evidence.unbiased, 0.0, 1.0))
+    a, b = evidence.parts[0].mechanism.repeated_line(np.clip(evidence.unbiased, 0.0, 1.0))
     between = extra if sampling else 0.0
     return replace(evidence, a=evidence.a + extra * a, b=evidence.b + extra * b, between=between)

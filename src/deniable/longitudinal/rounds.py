@@ -7,14 +7,14 @@ from collections.abc import Iterable, Iterator, Mapping
 from functools import reduce
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from deniable.domain import MAX_INTEGER_LABEL
+from deniable.core.domain import MAX_INTEGER_LABEL
+from deniable.core.reports import Reports, require_same
+from deniable.core.tally import Tally, seal, unseal
 from deniable.errors import CorruptData, InvalidArgument, MismatchError, require_type
 from deniable.mechanisms import Mechanism, from_spec
-from deniable.reports import Reports, require_same
-from deniable.tally import Tally, seal, unseal
 
 if TYPE_CHECKING:
-    from deniable.estimation import Estimate
+    from deniable.estimation import Frequencies
     from deniable.longitudinal.changes import Changes
     from deniable.longitudinal.series import Series
 
@@ -92,7 +92,7 @@ class Rounds:
         simultaneous: bool = False,
         candidates: Iterable[str] | None = None,
         **options: Any,
-    ) -> Estimate:
+    ) -> Frequencies:
         """One estimate over all rounds, for a truth that is stable; choices as in `combine`.
 
         ``respondents`` is "same" (the safe choice: the intervals hold for a panel, and are too wide
@@ -128,7 +128,7 @@ class Rounds:
         """The bytes of each tally, in order, sealed like a tally."""
         tallies = {label: tally.to_bytes() for label, tally in self.tallies().items()}
         sizes = [[label, len(data)] for label, data in tallies.items()]
-        header = {"mechanism": self.mechanism.to_spec(), "rounds": sizes}
+        header = {"spec": self.mechanism.to_spec(), "rounds": sizes}
         return seal(MAGIC, header, b"".join(tallies.values()))
 
     @classmethod
@@ -136,7 +136,7 @@ class Rounds:
         """The rounds that `to_bytes` wrote; of ``mechanism``, if the caller expects one."""
         header, content = unseal(MAGIC, data, "collection of rounds")
         sizes = _checked_sizes(header, len(content))
-        rounds = cls(from_spec(header["mechanism"]))
+        rounds = cls(from_spec(header["spec"]))
         if mechanism is not None:
             require_same(mechanism, rounds.mechanism)
         end = 0
@@ -174,10 +174,10 @@ def require_reports(rounds: Mapping[Round, Tally | Reports]) -> None:
 
 def check_label(label: Any) -> Round:
     """``label``, if it can name a round."""
-    whole = type(label) is int and abs(label) <= MAX_INTEGER_LABEL
+    whole = type(label) is int and abs(label) < MAX_INTEGER_LABEL
     text = type(label) is str and 0 < len(label) <= LONGEST_LABEL and label.isprintable()
     if not whole and not text:
-        allowed = f"a printable text of 1..{LONGEST_LABEL} characters or an integer up to 2**53"
+        allowed = f"a printable text of 1..{LONGEST_LABEL} characters or an integer below 2**53"
         raise InvalidArgument("label", label, allowed)
     named: Round = label
     return named
@@ -193,8 +193,8 @@ def _place(label: Round) -> tuple[Any, ...]:
 
 def _checked_sizes(header: Any, content: int) -> dict[Round, int]:
     """The bytes of each round, if the header is one that `to_bytes` writes."""
-    if not isinstance(header, dict) or set(header) != {"mechanism", "rounds"}:
-        raise CorruptData("the header of the rounds must have the keys mechanism and rounds")
+    if not isinstance(header, dict) or set(header) != {"spec", "rounds"}:
+        raise CorruptData("the header of the rounds must have the keys spec and rounds")
     try:
         sizes = {check_label(label): size for label, size in header["rounds"]}
         whole = all(type(size) is int and size > 0 for size in sizes.values())

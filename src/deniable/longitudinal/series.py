@@ -4,26 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
-from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 
-from deniable.domain import Label, in_order
+from deniable.arrays import Floats
+from deniable.core.domain import Label, in_order
+from deniable.core.mechanism import Labelled, as_floats
+from deniable.core.reports import Reports
+from deniable.core.tally import Tally
 from deniable.errors import InvalidArgument
-from deniable.estimation import Estimate, combine
+from deniable.estimation import FREQUENCIES, Frequencies
 from deniable.estimation.estimate import check_truth
-from deniable.estimation.exports import SHOWN, Exports, column
+from deniable.exports import SHOWN, Exports, column
 from deniable.longitudinal.rounds import Round, counted, require_reports
-from deniable.mechanisms.base import Floats, Labelled, as_floats
-from deniable.reports import Reports
-from deniable.tally import Tally
-
-if TYPE_CHECKING:
-    import altair as alt
-    from rich.table import Table
-
-    from deniable.longitudinal.changes import Changes
+from deniable.mechanisms.frequency import require_oracle
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -39,7 +34,7 @@ class Series(Exports):
 
     #: The labels of the rounds.
     rounds: tuple[Round, ...]
-    estimates: tuple[Estimate, ...]
+    estimates: tuple[Frequencies, ...]
 
     @classmethod
     def of(
@@ -47,7 +42,9 @@ class Series(Exports):
     ) -> Series:
         """Estimate every round by itself; choices as in `deniable.combine`."""
         require_reports(rounds)
-        found = [combine([part], method, **choices) for part in rounds.values()]
+        for part in rounds.values():
+            require_oracle(part.mechanism)
+        found = (FREQUENCIES.estimate([part], method, **choices) for part in rounds.values())
         return cls(tuple(rounds), tuple(found))
 
     @property
@@ -98,38 +95,6 @@ class Series(Exports):
         """What the intervals are, in words."""
         return replace(self.estimates[0], errors=self.about["errors"]).interval_words
 
-    def plot(
-        self,
-        truth: Labelled | None = None,
-        values: Iterable[Label] | None = None,
-        changes: Changes | None = None,
-    ) -> alt.LayerChart:
-        """A line with a band of intervals for each of some values, by default the most frequent.
-
-        ``truth`` (of a simulation; rounds x values, or values if it is stable) is dotted, and
-        flagged ``changes`` are marked. What has labels is aligned by them.
-        """
-        from deniable.studio.timelines import series_chart
-
-        known = None if truth is None else self._truth(truth)
-        chart: alt.LayerChart = series_chart(self, known, self.most_frequent(values), changes)
-        return chart
-
-    def save(self, path: str | Path, **choices: Any) -> Path:
-        """Save `plot` as .html (one file that works offline), .png or .svg."""
-        from deniable.studio.charts import save
-
-        return save(self.plot(**choices), Path(path))
-
-    def table(self, values: Iterable[Label] | None = None, width: int = 80) -> Table:
-        """A table for the terminal: one row a round, a column for each of some values.
-
-        It shows as many of ``values``, by default the most frequent, as fit into ``width``.
-        """
-        from deniable.studio.tables import series_table
-
-        return series_table(self, self.most_frequent(values), width)
-
     def shown(self, most: int = SHOWN) -> list[int]:
         """The first rows."""
         return list(range(min(most, len(self.rounds) * len(self.values))))
@@ -146,7 +111,8 @@ class Series(Exports):
             raise InvalidArgument("values", values, f"some of {self.values[:SHOWN]}")
         return [places[value] for value in wanted]
 
-    def _truth(self, truth: Labelled) -> Floats:
+    def aligned(self, truth: Labelled) -> Floats:
+        """The true frequencies (of a simulation), rounds x values."""
         shape = self.frequencies.shape
         allowed = f"frequencies of shape {shape} or {shape[1:]}"
         columns = _columns(truth)

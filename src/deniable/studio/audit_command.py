@@ -8,9 +8,9 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from deniable.domain import MAX_SIZE
+from deniable.core.domain import MAX_SIZE
 from deniable.errors import InvalidArgument, require_int
-from deniable.studio.formats import Format
+from deniable.views.formats import Format
 
 #: What is used unless something else is said.
 SIZE, EPSILON = 16, 1.0
@@ -138,7 +138,7 @@ class Outcome:
 
     def show(self, layout: Format) -> None:
         """Print; the audit of a black box has exports of its own."""
-        from deniable.studio.tables import show
+        from deniable.views.tables import show
 
         alone = self.audit is not None and len(self.rows) == 1
         if layout is Format.table:
@@ -151,7 +151,7 @@ class Outcome:
     def _show_tables(self, alone: bool) -> None:
         from rich.console import Console
 
-        from deniable.studio.audit_views import survey_table
+        from deniable.views.audit.findings import survey_table
 
         if not alone:
             Console().print(survey_table(self.rows, self.title))
@@ -163,9 +163,9 @@ class Outcome:
             print(*self.faults, sep="\n", end="\n" if self.faults else "")
 
     def chart(self) -> Any:
-        from deniable.studio.audit_views import survey_chart
+        from deniable.views.audit.findings import survey_chart
 
-        return survey_chart(self.rows, self.title) if self.audit is None else self.audit.plot()
+        return survey_chart(self.rows, self.title) if self.audit is None else self.audit.chart()
 
 
 def run(subject: Subject, settings: Settings) -> Outcome:
@@ -218,17 +218,19 @@ def _library(name: str, settings: Settings) -> Outcome:
 def _mechanism(name: str, settings: Settings) -> Outcome:
     from deniable.audit.empirical import audit_mechanism
     from deniable.audit.exact import verify
-    from deniable.audit.survey import exact_rows, row_of
-    from deniable.mechanisms import find, mechanism
+    from deniable.audit.survey import exact_rows, row_of, size_of, usual_domain
+    from deniable.core.domain import Domain
+    from deniable.core.registry import find
 
-    size = settings.k if settings.size is not None else find(name).only_size or SIZE
-    m = mechanism(name, size, settings.promise)
+    family = find(name)
+    domain = usual_domain(family, SIZE) if settings.size is None else Domain(settings.size)
+    m = family.example(domain, settings.promise)
     values = settings.values if settings.value else None
     found = audit_mechanism(
         m, values, reports=settings.rounds, rng=settings.rng, **settings.options
     )
     exact = verify(m)
-    rows = [*exact_rows(m, exact), row_of(found, m.name, size)]
+    rows = [*exact_rows(m, exact), row_of(found, m.name, size_of(m))]
     return Outcome(str(m), rows, found, f"exactly: {exact.words}")
 
 

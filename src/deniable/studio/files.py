@@ -8,12 +8,12 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from deniable.core.reports import Reports
+from deniable.core.tally import MAGIC, Tally
 from deniable.errors import CorruptData, InvalidArgument, MismatchError
 from deniable.longitudinal.rounds import MAGIC as ROUNDS
 from deniable.longitudinal.rounds import Round, Rounds
 from deniable.mechanisms import Mechanism, from_spec
-from deniable.reports import Reports, parse_json
-from deniable.tally import MAGIC, Tally
 from deniable.texts import tidy
 
 
@@ -27,10 +27,24 @@ def read_sources(files: Sequence[Path], spec: Path | None) -> list[Tally | Repor
     return [_read(file, mechanism) for file in files]
 
 
+def about_question(
+    parts: Sequence[Tally | Reports], question: str | None
+) -> Sequence[Tally | Reports]:
+    """What all parts say about a question, where devices drew one of several."""
+    if question is not None:
+        return [part.mechanism.about(question, part) for part in parts]
+    if several := next((part.mechanism for part in parts if not part.mechanism.tasks), None):
+        allowed = f"given: each report is about one of these ({several.domain!r})"
+        raise InvalidArgument("--question", None, allowed)
+    return parts
+
+
 def read_mechanism(file: Path) -> Mechanism:
     """The mechanism of a JSON file with its spec."""
-    with _named(file):
-        spec = parse_json(file.read_bytes())
+    try:
+        spec = json.loads(file.read_bytes())
+    except (ValueError, RecursionError) as error:
+        raise CorruptData(f"{file}: this is not JSON: {error}") from error
     if not isinstance(spec, dict):
         raise InvalidArgument("mechanism", str(file), "a JSON file with a spec (an object)")
     return from_spec(spec)
@@ -59,6 +73,23 @@ def read_options(texts: Sequence[str]) -> dict[str, Any]:
     return options
 
 
+def read_queries(texts: Sequence[str], mechanism: Mechanism) -> dict[str, Any]:
+    """What is asked of answers, from texts like ``candidates=Bern``; repeated for several values.
+
+    The names are those of the queries of the mechanism's task.
+    """
+    known = mechanism.task.queries_of(mechanism)
+    given: dict[str, list[str]] = {}
+    for text in texts:
+        name, equals, value = text.partition("=")
+        if not equals or name not in known:
+            names = f"NAME=VALUE, and the name one of {', '.join(known)}"
+            nothing = "left out: nothing can be asked of these answers"
+            raise InvalidArgument("ask", text, names if known else nothing)
+        given.setdefault(name, []).append(value)
+    return {name: known[name].parse(name, values) for name, values in given.items()}
+
+
 def read_rounds(files: Sequence[Path], spec: Path | None) -> dict[Round, Tally | Reports]:
     """Each file as a round that is named for it; or the rounds of one file."""
     mechanism = None if spec is None else read_mechanism(spec)
@@ -67,7 +98,7 @@ def read_rounds(files: Sequence[Path], spec: Path | None) -> dict[Round, Tally |
             return dict(Rounds.from_bytes(files[0].read_bytes(), mechanism).tallies())
     names = [file.stem for file in files]
     if len(set(names)) < len(names):
-        raise InvalidArgument("files", names, "files of different names, one a round")
+        raise InvalidArgument("files", names, "files of different names, one per round")
     return {name: _read(file, mechanism) for name, file in zip(names, files, strict=True)}
 
 

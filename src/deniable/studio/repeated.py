@@ -7,14 +7,14 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from deniable.domain import Label
+from deniable.core.domain import Label
+from deniable.core.reports import Reports
+from deniable.core.tally import Tally
 from deniable.errors import InvalidArgument, MismatchError
 from deniable.longitudinal.changes import Changes
 from deniable.longitudinal.rounds import Round, Rounds
 from deniable.longitudinal.series import Series
-from deniable.reports import Reports
-from deniable.studio.formats import Format
-from deniable.tally import Tally
+from deniable.views.formats import Format
 
 Collection = Mapping[Round, Tally | Reports]
 
@@ -54,7 +54,7 @@ def study(
         return Repeated(series, None)
     names: dict[str | None, Any] = {str(label): label for label in rounds}
     first = names.get(baseline, baseline)
-    candidates = choices["candidates"]
+    candidates = choices.get("candidates")
     changes = rounds.changes(baseline=first, candidates=candidates, **comparison)
     return Repeated(series, changes)
 

@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from deniable.errors import InvalidArgument, require_int
-from deniable.estimation import Estimate, combine, metrics
-from deniable.mechanisms import Mechanism
+from deniable.estimation import FREQUENCIES, Frequencies, metrics
+from deniable.mechanisms.frequency import FrequencyOracle
 
 #: What a simulation can hold in memory.
 MOST_ANSWERS, MOST_RESPONDENTS = 1 << 24, 1 << 40
@@ -39,7 +39,7 @@ def population(distribution: str, k: int, n: int, rng: np.random.Generator) -> N
 
 
 def runs(
-    mechanism: Mechanism,
+    mechanism: FrequencyOracle,
     values: NDArray[np.uint32],
     methods: Sequence[str],
     rng: np.random.Generator,
@@ -49,10 +49,10 @@ def runs(
     truth = np.bincount(values, minlength=mechanism.domain.size) / len(values)
     for _ in range(count):
         reports = mechanism.privatize(values, rng)
-        yield {name: _errors(combine([reports], name), truth) for name in methods}
+        yield {name: _errors(FREQUENCIES.estimate([reports], name), truth) for name in methods}
 
 
-def _errors(estimate: Estimate, truth: NDArray[np.float64]) -> dict[str, float]:
+def _errors(estimate: Frequencies, truth: NDArray[np.float64]) -> dict[str, float]:
     low, high = estimate.intervals.T
     return {
         "mse": metrics.mse(truth, estimate.frequencies),
@@ -63,7 +63,7 @@ def _errors(estimate: Estimate, truth: NDArray[np.float64]) -> dict[str, float]:
 
 
 def summary(
-    mechanism: Mechanism,
+    mechanism: FrequencyOracle,
     values: NDArray[np.uint32],
     errors: Sequence[dict[str, dict[str, float]]],
 ) -> list[dict[str, Any]]:

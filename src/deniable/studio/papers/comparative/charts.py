@@ -6,11 +6,11 @@ from collections.abc import Container, Sequence
 from typing import Any
 
 from deniable.extras import altair
-from deniable.studio.charts import COLOURS, INK, SHAPES
 from deniable.studio.papers.comparative.designs import AS_PUBLISHED, CORRECTED, DEFAULT
 from deniable.studio.papers.comparative.grids import FIGURES
 from deniable.studio.papers.comparative.published import MECHANISMS, ROUNDING, TABLES
 from deniable.studio.papers.results import Result
+from deniable.views.charts import COLOURS, INK, SHAPES
 
 OURS = (AS_PUBLISHED, CORRECTED, DEFAULT)
 PUBLISHED = "published, with its error"

@@ -13,20 +13,21 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from deniable.core.tally import Tally
 from deniable.estimation.evidence import Evidence
 from deniable.estimation.ibu import water_filling
 from deniable.estimation.methods import DEFAULT_METHOD, decode
 from deniable.estimation.simplex import clip_and_normalize
-from deniable.mechanisms import CMS, GRR, HR, OUE, SS, SUE, UE, Mechanism
+from deniable.mechanisms import CMS, GRR, HR, OUE, SS, SUE, UE
+from deniable.mechanisms.frequency import FrequencyOracle
 from deniable.studio.papers.comparative.hadamard import PublicHadamard
 from deniable.studio.papers.comparative.published import MECHANISMS
-from deniable.tally import Tally
 
 Floats = NDArray[np.float64]
 Counts = NDArray[np.int64]
 
 #: Designs by name, made for d values, epsilon, and a seed of what is public and random.
-DESIGNS: dict[str, Callable[[int, float, int], Mechanism]] = {
+DESIGNS: dict[str, Callable[[int, float, int], FrequencyOracle]] = {
     "GRR": lambda d, epsilon, seed: GRR(d, epsilon),
     "UE p=.75 q=.5": lambda d, epsilon, seed: UE(d, p=0.75, q=0.5),
     "SUE": lambda d, epsilon, seed: SUE(d, epsilon),
@@ -110,9 +111,10 @@ def estimates(histogram: Counts, epsilon: float, rng: np.random.Generator) -> di
     return found
 
 
-def _decode(decoder: str, m: Mechanism, counts: Counts, n: int) -> Floats:
+def _decode(decoder: str, m: FrequencyOracle, counts: Counts, n: int) -> Floats:
     if decoder == "ml":
-        return water_filling(counts, float(m.p), float(m.q))
+        chances: Any = m.chances  # of GRR
+        return water_filling(counts, *map(float, chances))
     if decoder == "default":
         evidence: Any = Evidence.of([Tally.of_counts(m, counts, n)])
         return decode(evidence, DEFAULT_METHOD, {}).frequencies

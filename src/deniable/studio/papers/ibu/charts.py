@@ -6,12 +6,12 @@ from collections.abc import Sequence
 from typing import Any
 
 from deniable.extras import altair
-from deniable.studio.charts import COLOURS, SHAPES
 from deniable.studio.papers.ibu.decoders import DECODERS
 from deniable.studio.papers.ibu.designs import LONGITUDINAL, ONE_TIME
 from deniable.studio.papers.ibu.published import AVERAGE, DISTRIBUTIONS
 from deniable.studio.papers.ibu.tables import label
 from deniable.studio.papers.results import Result
+from deniable.views.charts import COLOURS, SHAPES
 
 INK = "#1f2937"
 STARRED = "* Real: ACS incomes that stand in for the paper's"

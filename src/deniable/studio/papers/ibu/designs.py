@@ -18,6 +18,7 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
+from typing import Any
 
 from deniable.mechanisms import mechanism
 
@@ -64,7 +65,7 @@ def _corrected(name: str, k: int, epsilon: float) -> Design:
     budget = {"epsilon": epsilon}
     if name in LONGITUDINAL:
         budget = {"epsilon_inf": 2 * epsilon, "epsilon_1": epsilon}
-    m = mechanism(name.replace("-", "").lower(), k, **budget)
+    m: Any = mechanism(name.replace("-", "").lower(), k, **budget)
     law = "direct" if name.endswith("GRR") else "subset" if name == "SS" else "bits"
     return _honest(law, float(m.p), float(m.q), int(getattr(m, "omega", 1)))
 

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from deniable.extras import altair
-from deniable.studio.charts import COLOURS, SHAPES
 from deniable.studio.papers.results import Result
+from deniable.views.charts import COLOURS, SHAPES
 
 BETTER, WORSE = "#2166ac", "#b2182b"
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from deniable.mechanisms import Mechanism, mechanism
+from deniable.mechanisms.frequency import FrequencyOracle, find_oracle
 from deniable.studio.papers.kairouz import theory
 from deniable.studio.papers.results import Cell, Result, Trial, claimed, compared
 
@@ -77,12 +77,12 @@ def bounds() -> Iterator[Result]:
         for epsilon in BOUND_EPSILONS:
             least = theory.least_l2(k, 1, epsilon)
             for name, label in NAMES.items():
-                ours = _worst_l2(mechanism(name, k, epsilon)) / least
+                ours = _worst_l2(find_oracle(name)(k, epsilon)) / least
                 cell: Cell = {"mechanism": label, "k": k, "epsilon": epsilon}
                 yield compared(PAPER, where, cell, None, ours)
 
 
-def _worst_l2(m: Mechanism) -> float:
+def _worst_l2(m: FrequencyOracle) -> float:
     """The loss at the uniform p: n Var of a fixed population, and the sampling error."""
     return float(m.variance(1).sum()) + theory.sample_l2(m.domain.size, 1)
 

@@ -78,7 +78,7 @@ def cell_counts(
 
     Bits are coins of their own: Bin(held, p) + Bin(the others, q); indices are drawn by k-RR.
     """
-    if isinstance(m, ORR):
+    if m.inner.direct:
         return np.array([m.inner.simulate(row, rng) for row in held])
     own = rng.binomial(held, float(m.inner.p))
     return own + rng.binomial(sizes[:, None] - held, float(m.inner.q))

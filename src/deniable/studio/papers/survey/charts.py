@@ -7,8 +7,8 @@ from typing import Any
 
 from deniable.estimation.methods import DEFAULT_METHOD
 from deniable.extras import altair
-from deniable.studio.charts import COLOURS, SHAPES
 from deniable.studio.papers.results import Result
+from deniable.views.charts import COLOURS, SHAPES
 
 #: Light versions of `COLOURS`, on which black text can be read.
 TILES = {

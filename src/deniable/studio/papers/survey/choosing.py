@@ -9,7 +9,7 @@ from functools import cached_property
 from typing import Any
 
 from deniable.collection.choosing import Terms
-from deniable.domain import Domain
+from deniable.core.domain import Domain
 from deniable.estimation.methods import DEFAULT_METHOD
 from deniable.mechanisms import SS, mechanism
 from deniable.studio.papers.survey.losses import DECODERS, MECHANISMS

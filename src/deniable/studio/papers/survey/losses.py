@@ -2,7 +2,7 @@
 
 The loss of a frequency is the squared error about the respondents, averaged over the values, plus
 f (1 - f) / n, which is what they, as a sample, do not know about everyone. The error of the
-unbiased frequencies has a known mean (`Mechanism.variance`): what chance did to it tells what
+unbiased frequencies has a known mean (`FrequencyOracle.variance`): what chance did to it tells what
 chance did to the other decoders (control variate, with the slope of a regression over the runs).
 """
 
@@ -13,12 +13,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from deniable.core.tally import Tally
 from deniable.estimation.evidence import Evidence
 from deniable.estimation.methods import decode
-from deniable.mechanisms import Mechanism, mechanism
+from deniable.mechanisms.frequency import FrequencyOracle, find_oracle
 from deniable.studio.papers.cells import Settings, Values
 from deniable.studio.papers.survey.distributions import distribution
-from deniable.tally import Tally
 
 Floats = NDArray[np.float64]
 #: From the simplest. Left out: what is never the best by variance (SUE, BLH, THE, SHE, ...).
@@ -34,7 +34,7 @@ def simulate(settings: Settings, rng: np.random.Generator) -> Values:
     sampling = float(np.mean([np.mean(h / n * (1 - h / n)) for h in histograms])) / n
     found: dict[str, Any] = {}
     for name in MECHANISMS:
-        m = mechanism(name, k, settings["epsilon"])
+        m = find_oracle(name)(k, settings["epsilon"])
         squares, absolute, known = _runs(m, histograms, rng)
         found[name] = {
             decoder: [_short(x) for x in (*_adjusted(y, squares[:, 0] - known, sampling), l1)]
@@ -45,7 +45,7 @@ def simulate(settings: Settings, rng: np.random.Generator) -> Values:
 
 
 def _runs(
-    m: Mechanism, histograms: list[NDArray[np.int64]], rng: np.random.Generator
+    m: FrequencyOracle, histograms: list[NDArray[np.int64]], rng: np.random.Generator
 ) -> tuple[Floats, Floats, Floats]:
     """Mean squared and summed absolute errors, runs x decoders, and the unbiased one's formula."""
     squares, absolute, known = [], [], []

@@ -1,4 +1,4 @@
-"""Every mechanism of the registry, with what Table 4 says about it.
+"""Frequency oracles of the registry, with what Table 4 says about them.
 
 ``epsilon`` is that of one report. Longitudinal families have twice of it for all reports of an
 answer. k is the number of answers; in the rows of RAPPOR, O-RAPPOR and O-RR the paper's k is the
@@ -12,8 +12,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from deniable.mechanisms import Mechanism, find
-from deniable.mechanisms.memoised import Longitudinal
+from deniable.mechanisms.frequency import FrequencyOracle, find_oracle
 
 #: A published n Var at f = 0, of a mechanism and its epsilon.
 Formula = Callable[[Any, float], float]
@@ -60,17 +59,17 @@ class Oracle:
     design: Mapping[str, Any] = field(default_factory=dict)
     along: str = "domain"
 
-    def build(self, k: int, epsilon: float, **design: int) -> Mechanism:
+    def build(self, k: int, epsilon: float, **design: int) -> FrequencyOracle:
         """The mechanism for k values; ``design`` goes before the oracle's own."""
-        family: Any = find(self.family)
+        family: Any = find_oracle(self.family)
         chosen = {name: pick(epsilon) for name, pick in self.design.items()} | design
-        budgets = (2 * epsilon, epsilon) if issubclass(family, Longitudinal) else (epsilon,)
-        built: Mechanism = family(k, *budgets, **chosen)
+        budgets = (2 * epsilon, epsilon) if len(family.budgets) == 2 else (epsilon,)
+        built: FrequencyOracle = family(k, *budgets, **chosen)
         return built
 
     def suits(self, k: int) -> bool:
         """Whether the family takes this number of values."""
-        return find(self.family).only_size in (None, k)
+        return find_oracle(self.family).only_size in (None, k)
 
 
 _COLLISIONS = "values that share a cell are left out: the formula is SUE's"

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import numpy as np
 from numpy.typing import NDArray
 
-from deniable.mechanisms import Mechanism
+from deniable.mechanisms.frequency import FrequencyOracle
 from deniable.studio.papers.cells import Settings, Values
 from deniable.studio.papers.survey.oracles import ORACLES
 
@@ -35,7 +35,7 @@ def simulate(settings: Settings, rng: np.random.Generator) -> Values:
     }
 
 
-def population(m: Mechanism) -> NDArray[np.int64]:
+def population(m: FrequencyOracle) -> NDArray[np.int64]:
     """Every other value is nobody's; all others are equally frequent."""
     k = m.domain.size
     used = k - k // 2
@@ -44,7 +44,7 @@ def population(m: Mechanism) -> NDArray[np.int64]:
 
 
 def _frequencies(
-    settings: Settings, m: Mechanism, histogram: NDArray[np.int64], rng: np.random.Generator
+    settings: Settings, m: FrequencyOracle, histogram: NDArray[np.int64], rng: np.random.Generator
 ) -> Iterator[Floats]:
     """The unbiased frequencies of each run."""
     n = int(histogram.sum())
@@ -61,7 +61,7 @@ def _frequencies(
 
 
 def _collections(
-    m: Mechanism, histogram: NDArray[np.int64], runs: int, rng: np.random.Generator
+    m: FrequencyOracle, histogram: NDArray[np.int64], runs: int, rng: np.random.Generator
 ) -> Iterator[NDArray[np.int64]]:
     """Counts of collections, whose reports are made in one go."""
     values = np.repeat(np.arange(histogram.size), histogram)
