@@ -1,23 +1,30 @@
 """The Python client: what is on the disk before anything leaves, and what is sent again."""
 
+import json
 import pickle
 import subprocess
 import sys
 import threading
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
 
 import pytest
 
 import deniable as dn
+from deniable.answers import Choice
 from deniable.collection import transport
 from deniable.collection.client import MOST_EPSILON
+from deniable.collection.manifest import After, Collection, Field
 from deniable.collection.survey import survey_of
 from deniable.collection.wire import Submission
 from deniable.errors import (
+    AlreadyAnswered,
     CollectionChanged,
     CorruptData,
     InvalidArgument,
+    ManifestRefused,
     MemoLost,
     MismatchError,
     Refused,
@@ -33,7 +40,8 @@ WAY = {"name": "way", "ask": "?", "kind": "choice", "answers": ["a", "b", "c"]}
 def collection(mechanism="lgrr", epsilon=4.0, rounds=5, changes=1, title="t"):
     again = {"rounds": rounds, "changes": changes} if rounds > 1 else {}
     questions = [{**WAY, "mechanism": mechanism}]
-    return survey_of({"title": title, "epsilon": epsilon, **again, "questions": questions})
+    data = {"title": title, "epsilon": epsilon, **again, "questions": questions}
+    return survey_of(data).collection
 
 
 class Server(ThreadingHTTPServer):
@@ -303,7 +311,7 @@ TWO = survey_of(
         "changes": 1,
         "questions": [{**WAY, "mechanism": "lgrr"}, {**WAY, "name": "back", "mechanism": "losue"}],
     }
-)
+).collection
 
 
 @pytest.mark.parametrize("left", range(1, 6))  # the book, two memos, two witnesses
@@ -574,7 +582,7 @@ def test_a_collection_that_is_refused_leaves_no_connection_open(server, monkeypa
         with pytest.raises((TooMuch, MismatchError)):
             dn.Client(server.url, **options)
     server.manifest = b"{}"
-    with pytest.raises(CorruptData):
+    with pytest.raises(ManifestRefused):
         dn.Client(server.url)
     assert len(closed) == 3
 
@@ -592,4 +600,200 @@ def test_the_book_says_what_was_spent(enrolled, server, tmp_path):
     for number in (3, 1, 3):
         client.answer({"way": "a"}, round=number)
     (here,) = record(tmp_path / "memo" / "book")["addresses"].values()
-    assert here == {client.collection.digest: {"epsilon": 4.0, "rounds": [1, 3], "spent": 4.0}}
+    digest = client.collection.digest
+    assert here == {digest: {"epsilon": 4.0, "root": digest, "rounds": [1, 3], "spent": 4.0}}
+
+
+STORIES = json.loads((Path(__file__).parent / "vectors/v2/bad/books.json").read_text())
+
+
+@pytest.mark.parametrize("story", STORIES, ids=lambda story: story["why"])
+def test_stories_of_books(server, tmp_path, story):
+    """The last step sends nothing new: the same bytes again, or nothing."""
+    *steps, last = story["steps"]
+    for step in steps:
+        try:
+            take(server, tmp_path, step)
+        except Refused as refused:
+            assert refused.status == step["status"]  # noqa: PT017
+        else:
+            assert step["status"] == 201
+    sent = set(server.bodies)
+    assert len(sent) == len(steps)
+    if last["manifest"] == steps[-1]["manifest"]:
+        assert story["type"] == "answered"
+        take(server, tmp_path, last)
+    else:
+        with pytest.raises((AlreadyAnswered, CollectionChanged)) as refused:
+            take(server, tmp_path, last)
+        assert refused.value.type == story["type"]
+    assert set(server.bodies) == sent
+
+
+def take(server, folder, step):
+    server.manifest, server.statuses = step["manifest"].encode(), [step["status"]]
+    client = dn.Client(server.url, memo=folder / "memo", another=step.get("another"), attempts=1)
+    return client.answer(step["answers"], round=step["round"])
+
+
+def test_nobody_answers_two_steps_at_whatever_address(server, tmp_path):
+    """Another address has another book, but a digest is the same everywhere."""
+    root = collection("grr", rounds=1)
+    server.manifest = root.manifest
+    dn.Client(server.url, memo=tmp_path / "memo").answer({"way": "a"})
+    after = After(root.digest, root.digest, 2)
+    step = Collection.split({"way": dn.GRR(["a", "b"], 1.0)}, 1.0, after=after)
+    server.manifest = step.manifest
+    other = server.url.replace("127.0.0.1", "localhost")
+    with pytest.raises(AlreadyAnswered, match="nobody answers two steps") as refused:
+        dn.Client(other, memo=tmp_path / "memo")
+    assert refused.value.type == "answered"
+    dn.Client(other, memo=tmp_path / "fresh").answer({"way": "a"})
+    assert len(server.bodies) == 2
+
+
+# ---- sheets: what is asked
+
+
+DRAWN = survey_of(
+    {
+        "title": "t",
+        "epsilon": 1.0,
+        "divide": "sampled",
+        "questions": [{**WAY, "name": f"q{i}", "mechanism": "grr"} for i in range(8)],
+    }
+).collection
+
+
+def places(body):
+    """Which question a submission is about, read from its row."""
+    return int(json.loads(body)["reports"]["all"][:2], 16)
+
+
+def test_a_sheet_asks_only_what_was_drawn(server, tmp_path):
+    server.manifest = DRAWN.manifest
+    asked = []
+    for number in range(20):
+        memo = {"memo": tmp_path / f"memo {number}"} if number % 2 else {}
+        sheet = dn.Client(server.url, **memo).begin()
+        (name,) = sheet.questions
+        asked.append(name)
+        with pytest.raises(InvalidArgument, match=f"no answer; got \\['{name}'\\]"):
+            sheet.prepare({})
+        with pytest.raises(InvalidArgument, match="'answers' must be for the questions"):
+            sheet.prepare({name: "a", "more": "a"})
+        assert sheet.answer({name: "a"})
+        assert f"q{places(server.bodies[-1])}" == name
+    assert len(set(asked)) > 1  # false alarm: 8**-19
+
+
+def test_a_reload_does_not_draw_again(server, tmp_path):
+    server.manifest = DRAWN.manifest
+    client = dn.Client(server.url, memo=tmp_path / "memo")
+    (name,) = client.begin().questions
+    for _ in range(20):  # false alarm if it drew again: 8**-20
+        again = dn.Client(server.url, memo=tmp_path / "memo").begin()
+        assert again.questions == [name]
+    shown = again.prepare({name: "a"})
+    assert again.prepare({name: "a"}) == shown
+    assert client.begin().prepare({name: "a"}) == shown
+    assert again.answer({name: "a"})
+    assert server.bodies == [shown.to_json()]
+    after = client.begin()
+    assert after.questions == []
+    assert after.prepare({}) == shown
+    after.answer({})
+    assert set(server.bodies) == {shown.to_json()}
+
+
+def test_all_answers_of_a_drawn_round_give_the_draw_that_was_kept(server, tmp_path):
+    """Whoever answers everything answers what was drawn at the beginning, too."""
+    server.manifest = DRAWN.manifest
+    client = dn.Client(server.url, memo=tmp_path / "memo")
+    (name,) = client.begin().questions
+    client.answer({f"q{i}": "a" for i in range(8)})
+    assert f"q{places(server.bodies[0])}" == name
+
+
+def test_without_a_folder_no_coins_are_used_twice(server):
+    """Two answers with the same coins would tell more than epsilon: only the draw is kept."""
+    server.manifest = DRAWN.manifest
+    sheet = dn.Client(server.url).begin()
+    (name,) = sheet.questions
+    made = [sheet.prepare({name: "a"}) for _ in range(100)]
+    assert len({one.id for one in made}) == 100
+    assert {f"q{places(one.to_json())}" for one in made} == {name}
+    assert len({one.reports["all"] for one in made}) > 1  # false alarm: keep**99 < 1e-20
+
+
+def test_coins_that_were_lost_give_no_answer_to_another_question(server, tmp_path):
+    server.manifest = DRAWN.manifest
+    client = dn.Client(server.url, memo=tmp_path / "memo")
+    for _ in range(40):
+        sheet = client.begin()
+        client._coins(1).path.unlink()
+        if client.begin().questions != sheet.questions:
+            break
+    (name,) = sheet.questions
+    with pytest.raises(InvalidArgument, match="these questions were drawn"):
+        sheet.prepare({name: "a"})
+    assert server.bodies == []
+
+
+def test_a_sheet_of_remembered_questions_asks_all(enrolled, server):
+    sheet = enrolled().begin(2)
+    assert sheet.questions == ["way"]
+    assert sheet.answer({"way": "a"})
+    assert json.loads(server.bodies[0])["round"] == 2
+    for bad in (0, 6, "1", True):
+        with pytest.raises(InvalidArgument, match="'round' must be"):
+            enrolled().begin(bad)
+
+
+# ---- public fields and skips
+
+
+REGIONS = Collection.split(
+    {"way": dn.GRR(Choice(["a", "b"], optional=True), 1.0)},
+    1.0,
+    fields=(Field("region", ("north", "south")),),
+)
+
+
+@pytest.mark.parametrize("memo", [False, True])
+def test_public_values_are_sent_openly(server, tmp_path, memo):
+    server.manifest = REGIONS.manifest
+    client = dn.Client(server.url, memo=tmp_path / "memo" if memo else None)
+    for bad in (None, {}, {"region": "east"}, {"region": "north", "sex": "f"}):
+        with pytest.raises(InvalidArgument):
+            client.answer({"way": "a"}, fields=bad)
+    assert server.bodies == []
+    shown = client.begin().prepare({"way": None}, fields={"region": "south"})
+    assert shown.fields == {"region": "south"}
+    assert client.send(shown)
+    assert json.loads(server.bodies[0])["fields"] == {"region": "south"}
+    if memo:
+        assert client.prepare({"way": "a"}, fields={"region": "north"}) == shown
+        with pytest.raises(MismatchError, match="sent already"):
+            client.send(replace(shown, fields={"region": "north"}))
+    assert len(server.bodies) == 1
+
+
+def test_what_was_shown_is_sent_with_its_public_values(server, tmp_path):
+    server.manifest = REGIONS.manifest
+    client = dn.Client(server.url, memo=tmp_path / "memo")
+    shown = client.prepare({"way": "a"}, fields={"region": "south"})
+    with pytest.raises(InvalidArgument, match="prepare it again"):
+        client.send(replace(shown, fields={"region": "north"}))
+    assert server.bodies == []
+
+
+def test_a_question_is_skipped_where_that_is_allowed(server):
+    server.manifest = REGIONS.manifest
+    public = {"region": "north"}
+    assert dn.Client(server.url).answer({"way": None}, fields=public)
+    with pytest.raises(InvalidArgument, match="no answer"):
+        dn.Client(server.url).answer({}, fields=public)
+    server.manifest = collection("grr", rounds=1).manifest
+    with pytest.raises(InvalidArgument, match="'way' must be"):
+        dn.Client(server.url).answer({"way": None})

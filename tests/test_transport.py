@@ -194,16 +194,16 @@ def test_connections_that_died_are_not_all_tried(serving):
 
 def test_redirects_are_not_followed_and_cookies_are_not_kept(serving):
     other = serving(lambda body: [OK])
-    moved = f"Location: {other.url}/v1/submissions\r\nSet-Cookie: who=ada\r\n".encode()
+    moved = f"Location: {other.url}/v2/submissions\r\nSet-Cookie: who=ada\r\n".encode()
     server = serving(
         lambda body: [b"HTTP/1.1 %d X\r\n%sContent-Length: 0\r\n\r\n" % (int(body), moved)]
     )
     with closing(Transport(server.url, attempts=2)) as client:
         for status in (301, 302, 303, 307, 308):
             with pytest.raises(Refused, match=str(status)):
-                client.post("/v1/submissions", b"%d" % status, {})
+                client.post("/v2/submissions", b"%d" % status, {})
         with pytest.raises(StoreUnavailable):
-            client.post("/v1/submissions", b"503", {})
+            client.post("/v2/submissions", b"503", {})
     assert other.seen == []
     assert len(server.seen) == 7
     assert not any(b"cookie" in line for line in server.lines)

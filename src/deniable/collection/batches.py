@@ -1,4 +1,4 @@
-"""Many submissions at once: an Arrow IPC stream with a column for each question.
+"""Many submissions at once: an Arrow IPC stream with a column for each report.
 
 `docs/wire-format.md` specifies it. A batch has one id and is counted once, or not at all.
 """
@@ -13,25 +13,27 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from deniable.canonical import canonical
 from deniable.collection.manifest import Collection
 from deniable.collection.wire import fresh_id
+from deniable.core.reports import from_arrow_column, to_arrow_column
 from deniable.errors import CorruptData
 from deniable.extras import pyarrow
-from deniable.reports import from_arrow_column, to_arrow_column
 
 MEDIA_TYPE = "application/vnd.apache.arrow.stream"
-_COLLECTION, _ID, _ROUND = b"deniable.collection", b"deniable.id", b"deniable.round"
+_COLLECTION, _FIELDS = b"deniable.collection", b"deniable.fields"
+_ID, _ROUND = b"deniable.id", b"deniable.round"
 
 #: Record batches in one stream: each costs far more memory than its bytes if it has few rows.
 MOST_PIECES = 4096
 
-#: A column of reports for each question.
+#: A column for each report.
 Columns = dict[str, NDArray[Any]]
 
 
 @dataclass(frozen=True)
 class Batch:
-    """The reports of many respondents in one round, and the bytes that carry them."""
+    """The reports of many respondents in one round and stratum, and the bytes that carry them."""
 
     id: str
     round: int
@@ -42,18 +44,20 @@ class Batch:
 def write_batch(
     collection: Collection,
     columns: Mapping[str, NDArray[Any]],
-    places: NDArray[np.intp] | None,
     round_: int = 1,
+    fields: Mapping[str, str] | None = None,
     name: str | None = None,
 ) -> Batch:
-    """A batch, with a fresh id unless given; ``places`` say which question each one drew."""
+    """A batch, with a fresh id unless given; ``fields`` are the public values of all its rows."""
     pa = pyarrow()
-    named = {}
-    for place, question in enumerate(collection.questions):
-        column = to_arrow_column(columns[question.name])
-        named[question.name] = column if places is None else _spread(column, places == place)
     name = fresh_id() if name is None else name
-    stated = {_COLLECTION: collection.digest, _ID: name, _ROUND: str(round_)}
+    stated = {
+        _COLLECTION: collection.digest,
+        _FIELDS: canonical(dict(fields or {})),
+        _ID: name,
+        _ROUND: str(round_),
+    }
+    named = {report.name: to_arrow_column(columns[report.name]) for report in collection.reports}
     table = pa.table(named).replace_schema_metadata(stated).combine_chunks()
     sink = pa.BufferOutputStream()
     with pa.ipc.new_stream(sink, table.schema) as stream:
@@ -61,15 +65,8 @@ def write_batch(
     return Batch(name, round_, table.num_rows, sink.getvalue().to_pybytes())
 
 
-def _spread(column: Any, drawn: NDArray[np.bool_]) -> Any:
-    """The reports at the rows of those who drew the question, nulls elsewhere."""
-    pa = pyarrow()
-    where = np.cumsum(drawn) - 1
-    return column.take(pa.array(where, mask=~drawn))
-
-
 def read_batch(collection: Collection, body: bytes) -> tuple[dict[str, str], Columns]:
-    """What a stream says about itself (collection, id, round), and its columns without nulls.
+    """What a stream says about itself (collection, fields, id, round), and its columns.
 
     Refuses with `CorruptData` whatever is not such a stream; the reports are not looked at yet.
     """
@@ -84,31 +81,20 @@ def read_batch(collection: Collection, body: bytes) -> tuple[dict[str, str], Col
 
 
 def _stated(metadata: Mapping[bytes, bytes]) -> dict[str, str]:
-    if set(metadata) != {_COLLECTION, _ID, _ROUND}:
-        keys = ", ".join(key.decode() for key in (_COLLECTION, _ID, _ROUND))
-        raise CorruptData(f"the metadata of the stream must be {keys}")
+    keys = (_COLLECTION, _FIELDS, _ID, _ROUND)
+    if set(metadata) != set(keys):
+        words = ", ".join(key.decode() for key in keys)
+        raise CorruptData(f"the metadata of the stream must be {words}")
     return {key.decode(): metadata[key].decode(errors="replace") for key in metadata}
 
 
 def _columns(collection: Collection, table: Any) -> Columns:
-    sampled = collection.divide == "sampled"
-    if sampled and not all(map(_one_report, table.to_batches())):
-        raise CorruptData("every row must have exactly one report")
-    columns = {}
-    for question in collection.questions:
-        column = table.column(question.name)
-        column = column.drop_null() if sampled else column
-        columns[question.name] = from_arrow_column(column, question.mechanism.dtype, question.name)
-    return columns
-
-
-def _one_report(rows: Any) -> bool:
-    """Whether every row has exactly one; there are at most 256 questions, so 257 never pass."""
-    present = np.zeros(rows.num_rows, dtype=np.uint8)
-    for column in rows.columns:
-        present += column.is_valid().to_numpy(zero_copy_only=False)
-    present -= 1
-    return not present.any()
+    return {
+        report.name: from_arrow_column(
+            table.column(report.name), report.mechanism.dtype, report.name
+        )
+        for report in collection.reports
+    }
 
 
 def _table(collection: Collection, body: bytes) -> Any:
@@ -142,13 +128,13 @@ def _table(collection: Collection, body: bytes) -> Any:
 
 def _check_schema(collection: Collection, schema: Any) -> None:
     """Refuse other names and types: those of reports take bytes of the body for every row."""
-    names = [question.name for question in collection.questions]
+    names = [report.name for report in collection.reports]
     if schema.names != names:
         raise CorruptData(f"the columns must be {', '.join(names)}")
-    for question, found in zip(collection.questions, schema.types, strict=True):
-        expected = to_arrow_column(np.empty(0, dtype=question.mechanism.dtype)).type
+    for report, found in zip(collection.reports, schema.types, strict=True):
+        expected = to_arrow_column(np.empty(0, dtype=report.mechanism.dtype)).type
         if found != expected:
-            raise CorruptData(f"column {question.name!r} must be {expected}, not {found}")
+            raise CorruptData(f"column {report.name!r} must be {expected}, not {found}")
 
 
 #: How a stream ends: a continuation mark and the length 0.

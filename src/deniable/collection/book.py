@@ -14,15 +14,16 @@ from pathlib import Path
 from typing import Any
 
 from deniable.collection.manifest import Collection
-from deniable.errors import CollectionChanged, MemoLost, MismatchError
+from deniable.errors import AlreadyAnswered, CollectionChanged, MemoLost, MismatchError
 from deniable.storage.box import Box
 
-FORMAT = 1
+FORMAT = 2
 #: The digits of a digest that names of files begin with.
 DIGITS = 16
 #: The other files in the folder.
 FILES = "[0-9a-f]" * DIGITS + "-*"
-#: By digest: the epsilon that was declared, the rounds that were answered, what they cost.
+#: By digest: the first step of its protocol, the epsilon that was declared, the rounds that were
+#: answered, and what they cost.
 Entries = dict[str, dict[str, Any]]
 
 
@@ -47,8 +48,7 @@ class Book:
     def check(self, address: str, collection: Collection, agreed: str | None) -> None:
         """Refuse another collection than those that are noted, unless it was agreed to."""
         if not self._is_missing():
-            noted = _addresses(self._box.read())
-            _require_same(address, noted.get(address, {}), collection, agreed)
+            _check(address, _addresses(self._box.read()), collection, agreed)
 
     @contextmanager
     def charging(
@@ -59,11 +59,11 @@ class Book:
         Inside it are the rounds that were noted before.
         """
         with self.held() as noted:
-            here = noted.setdefault(address, {})
-            _require_same(address, here, collection, agreed)
+            _check(address, noted, collection, agreed)
             yield answered(noted, collection)
-            fresh = {"epsilon": collection.epsilon, "rounds": [], "spent": 0.0}
-            entry = here.setdefault(collection.digest, fresh)
+            epsilon, root = collection.epsilon, collection.root
+            fresh = {"epsilon": epsilon, "root": root, "rounds": [], "spent": 0.0}
+            entry = noted.setdefault(address, {}).setdefault(collection.digest, fresh)
             if number is not None:
                 entry["rounds"] = sorted({*entry["rounds"], number})
                 entry["spent"] = collection.spent_after(len(entry["rounds"]))
@@ -87,8 +87,18 @@ def answered(noted: dict[str, Entries], collection: Collection) -> set[int]:
     return {number for rounds in found for number in rounds}
 
 
-def _require_same(address: str, here: Entries, collection: Collection, agreed: str | None) -> None:
-    digest = collection.digest
+def _check(
+    address: str, noted: dict[str, Entries], collection: Collection, agreed: str | None
+) -> None:
+    """Refuse another step of a protocol that was answered, and what nobody agreed to."""
+    digest, here = collection.digest, noted.get(address, {})
+    for entries in noted.values():
+        for step, entry in entries.items():
+            if entry["root"] == collection.root and entry["rounds"] and step != digest:
+                raise AlreadyAnswered(
+                    f"{address} serves another step of what was answered before (collection "
+                    f"{step}): nobody answers two steps. Nothing was answered."
+                )
     if here and digest not in here and digest != agreed:
         spent = sum(entry["spent"] for entry in here.values())
         raise CollectionChanged(address, digest, collection.epsilon, spent)

@@ -1,4 +1,4 @@
-"""Which mechanism suits a question: the one with the least variance for the expected respondents.
+"""Which mechanism suits a question: the one with the least error for the expected respondents.
 
 A question that is asked again may be answered by a device that remembers, or with a part of the
 budget in every round: both are tried.
@@ -9,23 +9,17 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from fractions import Fraction
+from operator import itemgetter
 from typing import Any
 
-import numpy as np
-
-from deniable.domain import Domain, Text
+from deniable.core.domain import Domain
+from deniable.core.mechanism import Mechanism
+from deniable.core.registry import find, mechanisms
 from deniable.errors import InvalidArgument
-from deniable.mechanisms import Mechanism, find
-from deniable.mechanisms.cohorts import CohortMechanism
-from deniable.mechanisms.memoised import Longitudinal, Memoised
 from deniable.privacy.guarantee import float_above, float_below
 from deniable.privacy.lasting import log_replaced
 
 AUTO = "auto"
-LISTED = ("brr", "grr", "oue", "ss", "olh", "hr", "hrr")
-LISTED_AGAIN = ("lgrr", "losue", "lsoue", "loue", "lolh")
-ANY_TEXT = ("orr", "hcms")
-ANY_TEXT_AGAIN = ("rappor",)
 #: Longer reports are not chosen, only taken if they are asked for.
 MOST_BITS = 4096
 #: Variances that differ by less count as equal; the shortest report wins.
@@ -48,41 +42,43 @@ class Terms:
 
     def build(self, name: str) -> Mechanism:
         """The mechanism of this name with all of the budget."""
-        family: Any = find(name)
-        again = self.rounds > 1 and issubclass(family, Memoised)
-        parts = self._keys(family) if again else self.rounds
-        whole = Fraction(self.epsilon) - (self._replaced() if again else 0)
-        budget = float_below(whole / parts)
-        if self.epsilon_1 is not None and not issubclass(family, Longitudinal):
+        family = find(name)
+        if not family.on_devices:
+            raise InvalidArgument("mechanism", name, "one for devices; this one is for comparison")
+        if allowed := family.unsuited(self.domain):
+            raise InvalidArgument("mechanism", name, f"one for these answers: it takes {allowed}")
+        if self.epsilon_1 is not None and not _has_two_targets(family):
             raise InvalidArgument("epsilon_1", self.epsilon_1, f"left out for {name}")
-        if again and not issubclass(family, Longitudinal):
-            return self._of_permanent(family, budget)
-        return self._of(family, budget)
+        if self.rounds == 1 or not family.remembers:
+            return self._of(family, float_below(Fraction(self.epsilon) / self.rounds))
+        whole = Fraction(self.epsilon) - self._replaced()
+        budget = float_below(whole / self._keys(family))
+        return self._of(family, budget) if _has_two_targets(family) else self._kept(family, budget)
 
-    def _keys(self, family: Any) -> int:
+    def _keys(self, family: type[Mechanism]) -> int:
         """Permanent answers that a device can have: changes + 1, or all that there are."""
-        listed = not isinstance(self.domain, Text) and not issubclass(family, CohortMechanism)
-        return min(self.changes + 1, self.domain.size) if listed else self.changes + 1
+        remembering: Any = self._of(family, self.epsilon)
+        return min(self.changes + 1, int(remembering.permanent_guarantee.keys))
 
     def _replaced(self) -> Fraction:
         """What is set aside for answers that need more keys than there are, rounded up."""
         log = log_replaced(self.rounds, self.changes + 1)
         return Fraction(float_above(log)) if log else Fraction(0)
 
-    def _of(self, family: Any, epsilon: float) -> Mechanism:
+    def _of(self, family: type[Mechanism], epsilon: float) -> Mechanism:
         """A member of the family with this first budget."""
-        extra: dict[str, Any] = dict(self.design)
-        if unknown := set(extra) - set(family.design):
+        if unknown := set(self.design) - set(family.design):
             allowed = f"made of {', '.join(family.design) or 'nothing'} for {family.name}"
             raise InvalidArgument("design", sorted(unknown), allowed)
-        if issubclass(family, Longitudinal):
-            extra["epsilon_1"] = self.epsilon_1
-        if issubclass(family, CohortMechanism) and isinstance(self.domain, Text):
-            extra = {**family.suggest(epsilon, self.respondents), **extra}
-        built: Mechanism = family(self.domain, epsilon, **extra)
-        return built
+        named: dict[str, Any] = {
+            **family.advised(self.domain, epsilon, self.respondents),
+            **self.design,
+        }
+        if _has_two_targets(family):
+            named["epsilon_1"] = self.epsilon_1
+        return family(self.domain, epsilon, **named)
 
-    def _of_permanent(self, family: Any, budget: float) -> Mechanism:
+    def _kept(self, family: type[Mechanism], budget: float) -> Mechanism:
         """The member whose permanent step costs this much, where epsilon is that of one report."""
 
         def fits(epsilon: float) -> bool:
@@ -98,34 +94,34 @@ class Terms:
         return self._of(family, low)
 
     def choose(self) -> Mechanism:
-        """The best by variance; of those that are nearly as good, the one with short reports."""
-        if self.epsilon_1 is not None and (self.rounds == 1 or isinstance(self.domain, Text)):
+        """The best by error; of those that are nearly as good, the one with short reports."""
+        found = [(m.task.error(m, self.respondents) ** 2, m) for m in self._tried()]
+        if not found and self.epsilon_1 is not None:
             allowed = "left out where nothing is remembered, unless a mechanism is named"
             raise InvalidArgument("epsilon_1", self.epsilon_1, allowed)
-        found = [(self.predicted(m), m) for m in self._tried()]
+        if not found:
+            raise InvalidArgument("mechanism", AUTO, f"named: none is chosen for {self.domain}")
         least = min(variance for variance, _ in found)
-        near = [m for variance, m in found if variance <= EQUAL * least]
-        return min(near, key=lambda m: m.bits_per_report)
-
-    def predicted(self, m: Mechanism) -> float:
-        """The mean variance of a frequency in one round, where all values are alike."""
-        if isinstance(self.domain, Text):
-            m = m.among(["one", "another"])
-            return float(np.max(m.variance(self.respondents, [0.0] * m.domain.size)))
-        return float(m.variance(self.respondents, 1 / self.domain.size))
+        near = [
+            (m.bits_per_report, variance, m) for variance, m in found if variance <= EQUAL * least
+        ]
+        return min(near, key=itemgetter(0, 1))[2]
 
     def _tried(self) -> Iterator[Mechanism]:
-        text = isinstance(self.domain, Text)
-        names = ANY_TEXT if text else LISTED
-        again = ANY_TEXT_AGAIN if text else LISTED_AGAIN
-        for name in (*names, *again) if self.rounds > 1 else names:
-            family = find(name)
-            if self.epsilon_1 is not None and not issubclass(family, Longitudinal):
+        for name, family in mechanisms().items():
+            if not family.on_devices or not isinstance(self.domain, family.automatic):
                 continue
-            if not text and family.only_size not in (None, self.domain.size):
+            if family.unsuited(self.domain) or (family.remembers and self.rounds == 1):
                 continue
-            if self.changes and not getattr(family, "key_is_value", True):
+            if self.epsilon_1 is not None and not _has_two_targets(family):
+                continue
+            if family.remembers and self.changes and not family.key_is_value:
                 continue
             built = self.build(name)
             if built.bits_per_report <= MOST_BITS:
                 yield built
+
+
+def _has_two_targets(family: type[Mechanism]) -> bool:
+    """Whether it has an epsilon for one report beside that for all of them."""
+    return "epsilon_1" in family.budgets

@@ -10,17 +10,18 @@ from typing import Any
 
 from deniable.collection.batches import MEDIA_TYPE, Batch
 from deniable.collection.book import DIGITS, Book, answered
-from deniable.collection.manifest import Collection
-from deniable.collection.questions import Question
-from deniable.collection.responding import coin_words, indices, respond
+from deniable.collection.manifest import Collection, Report
+from deniable.collection.responding import Values, coin_words, drawn, encoded, redrawn, respond
 from deniable.collection.survey import read_survey
 from deniable.collection.transport import Transport
 from deniable.collection.wire import Submission, fresh_id
+from deniable.core.reports import ID_BYTES
 from deniable.errors import (
     CorruptData,
     InvalidArgument,
     MemoLost,
     MismatchError,
+    OtherCollection,
     TooMuch,
     require_int,
 )
@@ -28,7 +29,6 @@ from deniable.longitudinal.memo import Memo
 from deniable.longitudinal.memo_file import FileMemo
 from deniable.privacy import check_epsilon
 from deniable.randomness import WORD_BYTES, ByteCoins
-from deniable.reports import ID_BYTES
 from deniable.storage.database import Database
 
 #: Respondents in one batch.
@@ -83,12 +83,12 @@ class Client:
         self._memo = None if memo is None else Path(memo)
         self._another = another
         #: The answers of previews, by round and by the bytes that would be sent.
-        self._previews: dict[int, dict[bytes, list[int]]] = {}
+        self._previews: dict[int, dict[bytes, Values]] = {}
         try:
             self.collection = (
-                Collection.from_manifest(self._sending.get("/v1/manifest"))
+                Collection.from_manifest(self._sending.get("/v2/manifest"))
                 if remote
-                else read_survey(Path(source))
+                else read_survey(Path(source)).collection
             )
             self._check(digest, max_epsilon)
         except BaseException:
@@ -100,7 +100,7 @@ class Client:
         collection = self.collection
         if digest is not None and digest != collection.digest:
             found = f"this is collection {collection.digest}"
-            raise MismatchError(f"{found}, not {digest}: nothing was answered")
+            raise OtherCollection(f"{found}, not {digest}: nothing was answered")
         if collection.epsilon > max_epsilon:
             raise TooMuch(
                 f"this collection may spend epsilon {collection.epsilon:.6g}, and at most "
@@ -111,37 +111,68 @@ class Client:
             self._book.check(self._transport.address, collection, self._another)
 
     def __repr__(self) -> str:
-        return f"<client of {self.collection.title!r}, {self.collection.digest[:12]}>"
+        return f"<client of collection {self.collection.digest[:12]}>"
 
-    def answer(self, answers: Mapping[str, Any], round: int = 1) -> bool:  # noqa: A002
+    def begin(self, round: int = 1) -> Sheet:  # noqa: A002
+        """What to ask a respondent in a round: a device may draw only some of the questions.
+
+        The draw is made here, before there is any answer. With a folder for the memo it is kept,
+        so that beginning again asks the same; once a round was sent, nothing is asked.
+        """
+        require_int("round", round, 1, self.collection.rounds)
+        if self._memo is None:
+            return Sheet(self, round, self._draw(round)[1])
+        with self._book.held() as noted:
+            sent = self._sent(round, answered(noted, self.collection))
+            return Sheet(self, round, None if sent else self._draw(round)[1])
+
+    def answer(
+        self,
+        answers: Mapping[str, Any],
+        round: int = 1,  # noqa: A002
+        *,
+        fields: Mapping[str, str] | None = None,
+    ) -> bool:
         """Randomise the answers of one respondent and send them.
 
-        True if they were counted now, False if this very submission had been counted before. Every
-        error of the way there carries the submission: send that again with
-        ``client.send(error.prepared)``. To answer anew would count, and cost, twice. With a folder
-        for the memo, a round that was sent once is only ever sent again as it was.
+        ``fields`` are the public values, where the collection has any. True if they were counted
+        now, False if this very submission had been counted before. Every error of the way there
+        carries the submission: send that again with ``client.send(error.prepared)``. To answer
+        anew would count, and cost, twice. With a folder for the memo, a round that was sent once
+        is only ever sent again as it was.
         """
         values = self._values(answers, round)
+        public = self._public(fields)
         if self._memo is None:
-            return self._post(self._made(values, round))
-        return self._post(self._kept(values, round))
+            return self._post(self._made(values, round, public))
+        return self._post(self._kept(values, round, public))
 
-    def prepare(self, answers: Mapping[str, Any], round: int = 1) -> Submission:  # noqa: A002
+    def prepare(
+        self,
+        answers: Mapping[str, Any],
+        round: int = 1,  # noqa: A002
+        *,
+        fields: Mapping[str, str] | None = None,
+    ) -> Submission:
         """What would be sent: look at it, then send it.
 
-        With a folder for the memo, the same answers give the same submission, other answers another
+        With a folder for the memo the same answers give the same submission, other answers another
         one; only `send` notes anything about the answers. Once a round was sent, `prepare` returns
         what was sent, whatever the answers. Without a folder, preparing twice makes two submissions
         that both count, and both cost.
         """
-        values = self._values(answers, round)
+        return self._prepared(self._values(answers, round), round, self._public(fields))
+
+    def _prepared(
+        self, values: Values, number: int, public: dict[str, str], begun: bytes | None = None
+    ) -> Submission:
         if self._memo is None:
-            return self._made(values, round)
+            return self._made(values, number, public, begun)
         with self._book.held() as noted:
-            if sent := self._sent(round, answered(noted, self.collection)):
+            if sent := self._sent(number, answered(noted, self.collection)):
                 return sent
-            shown = self._made(values, round, record=False)
-        self._previews.setdefault(round, {})[shown.to_json()] = values
+            shown = self._made(values, number, public, record=False)
+        self._previews.setdefault(number, {})[shown.to_json()] = values
         return shown
 
     def send(self, prepared: Submission | Batch) -> bool:
@@ -159,18 +190,23 @@ class Client:
 
     def _post(self, prepared: Submission | Batch) -> bool:
         if isinstance(prepared, Submission):
-            path, kind, body = "/v1/submissions", "application/json", prepared.to_json()
+            path, kind, body = "/v2/submissions", "application/json", prepared.to_json()
         else:
-            path, kind, body = "/v1/batches", MEDIA_TYPE, prepared.body
+            path, kind, body = "/v2/batches", MEDIA_TYPE, prepared.body
         with _carrying(prepared):
             answer = self._sending.post(path, body, {"Content-Type": kind, **self._headers})
         return answer.status == 201
 
     # ---- what is remembered of a round
 
-    def _values(self, answers: Mapping[str, Any], number: int) -> list[int]:
+    def _values(
+        self, answers: Mapping[str, Any], number: int, asked: Iterable[str] | None = None
+    ) -> Values:
         require_int("round", number, 1, self.collection.rounds)
-        return indices(self.collection, answers)
+        return encoded(self.collection, answers, None if asked is None else set(asked))
+
+    def _public(self, fields: Mapping[str, str] | None) -> dict[str, str]:
+        return self.collection.fields_of(self.collection.stratum(fields or {}))
 
     def _keep_prepared(self, prepared: Submission) -> None:
         """Keep what was prepared, or refuse it if something else was sent in its round."""
@@ -178,7 +214,7 @@ class Client:
             raise MismatchError(f"this was prepared for collection {prepared.collection}")
         number = require_int("round", prepared.round, 1, self.collection.rounds)
         values = self._previews.get(number, {}).get(prepared.to_json())
-        kept = self._kept(values, number, prepared)
+        kept = self._kept(values, number, dict(prepared.fields), prepared)
         if kept != prepared:
             error = MismatchError(f"round {number} was sent already, with other reports")
             error.prepared = kept
@@ -186,7 +222,11 @@ class Client:
         self._previews.pop(number, None)
 
     def _kept(
-        self, values: list[int] | None, number: int, shown: Submission | None = None
+        self,
+        values: Values | None,
+        number: int,
+        public: dict[str, str],
+        shown: Submission | None = None,
     ) -> Submission:
         """The submission of a round: the one that was sent, or one that is kept from now on.
 
@@ -196,19 +236,26 @@ class Client:
         with self._book.charging(address, self.collection, self._another, number) as before:
             kept = self._sent(number, before)
             if kept is None:
-                kept = self._shown(values, number, shown)
+                kept = self._shown(values, number, public, shown)
                 self._round(number).place_file(kept.to_json())
             else:  # whoever placed it may have died before the folder was synced
                 self._round(number).sync_folder()
             self._coins(number).remove_file()
         return kept
 
-    def _shown(self, values: list[int] | None, number: int, shown: Submission | None) -> Submission:
+    def _shown(
+        self,
+        values: Values | None,
+        number: int,
+        public: dict[str, str],
+        shown: Submission | None,
+    ) -> Submission:
         """Make the submission of a round, its keys on record; it must be what was shown."""
-        if values is None or (shown and self._made(values, number, record=False) != shown):
+        made = values is not None and self._made(values, number, public, record=False)
+        if values is None or (shown and made != shown):
             allowed = "what this client prepared, with nothing sent since: prepare it again"
             raise InvalidArgument("prepared", shown, allowed)
-        return self._made(values, number)
+        return self._made(values, number, public)
 
     def _sent(self, number: int, noted: set[int]) -> Submission | None:
         """What was sent in a round; it must be there if the round is among those noted."""
@@ -224,29 +271,41 @@ class Client:
             raise MismatchError(f"{file.path} belongs to collection {kept.collection}")
         return kept
 
-    def _made(self, values: list[int], number: int, *, record: bool = True) -> Submission:
+    def _made(
+        self,
+        values: Values,
+        number: int,
+        public: dict[str, str],
+        begun: bytes | None = None,
+        *,
+        record: bool = True,
+    ) -> Submission:
         collection = self.collection
-        size = coin_words(collection) * WORD_BYTES
-        name, drawn = self._draw(number, size)
-        coins = ByteCoins(drawn)
+        name, words = self._draw(number)
+        if begun is not None:
+            words = redrawn(collection, begun, words)
+        if missing := [name for name in drawn(collection, words) if name not in values]:
+            raise InvalidArgument("answers", missing, "complete: these questions were drawn")
+        coins = ByteCoins(words)
         rows = respond(collection, values, coins, self._memos(), record=record)
         coins.finish()
-        return Submission(collection.digest, name, rows, number)
+        return Submission(collection.digest, name, rows, number, public)
 
-    def _draw(self, number: int, size: int) -> tuple[str, bytes]:
+    def _draw(self, number: int) -> tuple[str, bytes]:
         """An id and coins: fresh ones, or, with a folder, those of the round."""
+        size = coin_words(self.collection) * WORD_BYTES
         if self._memo is None:
-            drawn = os.urandom(size)
-            return fresh_id(), drawn
+            words = os.urandom(size)
+            return fresh_id(), words
         file = self._coins(number)
         try:
-            drawn = file.read_file()
+            words = file.read_file()
         except FileNotFoundError:
-            drawn = bytes.fromhex(fresh_id()) + os.urandom(size)
-            file.place_file(drawn)
-        if len(drawn) != ID_BYTES + size:
-            raise CorruptData(f"{file.path} is damaged ({len(drawn)} bytes)")
-        return drawn[:ID_BYTES].hex(), drawn[ID_BYTES:]
+            words = bytes.fromhex(fresh_id()) + os.urandom(size)
+            file.place_file(words)
+        if len(words) != ID_BYTES + size:
+            raise CorruptData(f"{file.path} is damaged ({len(words)} bytes)")
+        return words[:ID_BYTES].hex(), words[ID_BYTES:]
 
     def _round(self, number: int) -> Database:
         return Database(self._file(f"round-{number}"))
@@ -266,8 +325,8 @@ class Client:
         """Randomise many records, one respondent a row: batches of at most ``rows``.
 
         ``table`` is a Parquet file, a pandas or Polars frame, or an Arrow table with a column
-        for each question. What a batch does not say is who is in it, but its rows have the order of
-        the table.
+        for each question and public field. A batch does not say who is in it, but its rows have
+        the order of the table.
         """
         from deniable.collection.tables import privatized
 
@@ -294,7 +353,7 @@ class Client:
         if self._transport is not None:
             holding = self._book.charging(self._transport.address, collection, self._another)
         with holding:
-            asked = [*filter(collection.remembered, collection.questions)]
+            asked = [*filter(collection.remembered, collection.reports)]
             missing = [one for one in asked if not FileMemo.traces(self._file(one.name))]
             if missing and self._used([one for one in asked if one not in missing]):
                 path = self._file(missing[0].name)
@@ -302,12 +361,12 @@ class Client:
                     f"{path} is missing, and the memos of this collection were used. Put its "
                     "newest copy back: no other one is begun in its place."
                 )
-            for question in missing or asked:
-                mechanism: Any = question.mechanism
+            for report in missing or asked:
+                mechanism: Any = report.mechanism
                 most = collection.changes + 1
-                FileMemo.enrol(self._file(question.name), mechanism, collection.digest, most=most)
+                FileMemo.enrol(self._file(report.name), mechanism, collection.digest, most=most)
 
-    def _used(self, begun: Iterable[Question]) -> bool:
+    def _used(self, begun: Iterable[Report]) -> bool:
         """Whether a memo may have been used: of those that are there, or to send a round."""
         if any(self._folder.glob(self._file("round-*[0-9]").name)):
             return True
@@ -343,14 +402,38 @@ class Client:
     def _file(self, name: str) -> Path:
         return self._folder / f"{self.collection.digest[:DIGITS]}-{name}"
 
-    def _memos(self, questions: Iterable[Question] | None = None) -> dict[str, Memo]:
+    def _memos(self, reports: Iterable[Report] | None = None) -> dict[str, Memo]:
         collection = self.collection
         memos: dict[str, Memo] = {}
-        asked = collection.questions if questions is None else questions
-        for question in filter(collection.remembered, asked):
-            mechanism: Any = question.mechanism
-            memos[question.name] = FileMemo(self._file(question.name), mechanism, collection.digest)
+        for report in filter(
+            collection.remembered, collection.reports if reports is None else reports
+        ):
+            mechanism: Any = report.mechanism
+            memos[report.name] = FileMemo(self._file(report.name), mechanism, collection.digest)
         return memos
+
+
+class Sheet:
+    """One respondent in one round, from the draw to the submission."""
+
+    def __init__(self, client: Client, number: int, coins: bytes | None) -> None:
+        self._client, self._number, self._coins = client, number, coins
+        #: The questions to ask: all, or those that the device drew; none if the round was sent.
+        self.questions = [] if coins is None else drawn(client.collection, coins)
+
+    def prepare(
+        self, answers: Mapping[str, Any], *, fields: Mapping[str, str] | None = None
+    ) -> Submission:
+        """What would be sent; only the questions of this sheet need an answer."""
+        client = self._client
+        values = client._values(answers, self._number, self.questions)
+        return client._prepared(values, self._number, client._public(fields), self._coins)
+
+    def answer(
+        self, answers: Mapping[str, Any], *, fields: Mapping[str, str] | None = None
+    ) -> bool:
+        """Prepare it and send it, as `Client.answer` does."""
+        return self._client.send(self.prepare(answers, fields=fields))
 
 
 @contextmanager

@@ -37,10 +37,10 @@ EXAMPLE: dict[str, Any] = {
 #: What the keys mean, for whoever edits the file.
 _NOTES = {
     "epsilon": "what one respondent spends at most, all questions and rounds together",
-    "divide": '"split": all questions with a part of epsilon each; "sampled": one of them, drawn',
-    "respondents": "expected; mechanisms are chosen for so many",
+    "divide": '"split": each person answers all questions; "sampled": one that the device draws',
+    "respondents": "how many you expect; mechanisms are chosen for this number",
     "rounds": "how often the same people are asked",
-    "changes": "how many changes of an answer are reported",
+    "changes": "how many changes of an answer are reported at most",
 }
 
 

@@ -5,65 +5,90 @@ Nothing here draws randomness of its own, and nothing needs a compiled kernel.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection as Names
+from collections.abc import Iterator, Mapping
 from typing import Any
 
-from deniable.collection.manifest import Collection
+from deniable.collection.manifest import Collection, Report
 from deniable.errors import InvalidArgument
 from deniable.longitudinal.memo import Memo
-from deniable.mechanisms import Mechanism
-from deniable.randomness import Coins
+from deniable.randomness import WORD_BYTES, ByteCoins, Coins
+
+#: The encoded answer to each question.
+Values = dict[str, Any]
 
 
-def indices(collection: Collection, answers: Mapping[str, Any]) -> list[int]:
-    """The index of each answer, in the order of the questions; refuses before any coin is drawn."""
+def encoded(
+    collection: Collection, answers: Mapping[str, Any], asked: Names[str] | None = None
+) -> Values:
+    """The encoded answers; refuses before any coin is drawn.
+
+    Only the questions that were ``asked`` need an answer (all, unless given).
+    """
     names = [question.name for question in collection.questions]
     if not isinstance(answers, Mapping):
         raise InvalidArgument("answers", answers, "a mapping from questions to answers")
     if unknown := [name for name in answers if name not in names]:
         raise InvalidArgument("answers", unknown, f"for the questions {', '.join(names)}")
-    if missing := [name for name in names if name not in answers]:
+    needed = names if asked is None else asked
+    if missing := [name for name in names if name in needed and name not in answers]:
         raise InvalidArgument("answers", missing, "complete: these questions have no answer")
-    return [question.index(answers[question.name]) for question in collection.questions]
+    return {
+        name: collection.question(name).index(answers[name]) for name in names if name in answers
+    }
 
 
 def coin_words(collection: Collection) -> int:
     """The words that one submission draws, whatever the answers."""
-    if not any(map(collection.remembered, collection.questions)):
-        return collection.questionnaire.coin_words
-    words = 0
-    for question in collection.questions:
-        m: Any = question.mechanism
-        words += 1 + m.instant_words if collection.remembered(question) else m.coin_words
-    return words
+    return sum(map(collection.words, collection.reports))
+
+
+def drawn(collection: Collection, coins: bytes) -> list[str]:
+    """The questions whose answers a submission with these coins depends on, in their order."""
+    needed: set[str] = set()
+    for report, part in _parts(collection, coins):
+        needed.update(report.mechanism.asks(report.of, ByteCoins(part)))
+    return [question.name for question in collection.questions if question.name in needed]
+
+
+def redrawn(collection: Collection, coins: bytes, fresh: bytes) -> bytes:
+    """Fresh coins that draw the same questions: of ``coins`` only the places are kept."""
+    pairs = zip(_parts(collection, coins), _parts(collection, fresh), strict=True)
+    return b"".join(
+        new if report.mechanism.places == 1 else old[:WORD_BYTES] + new[WORD_BYTES:]
+        for (report, old), (_, new) in pairs
+    )
+
+
+def _parts(collection: Collection, coins: bytes) -> Iterator[tuple[Report, bytes]]:
+    """Each report with its own coins."""
+    start = 0
+    for report in collection.reports:
+        end = start + WORD_BYTES * collection.words(report)
+        yield report, coins[start:end]
+        start = end
 
 
 def respond(
     collection: Collection,
-    values: list[int],
+    values: Values,
     coins: Coins,
     memos: Mapping[str, Memo],
     *,
     record: bool = True,
 ) -> dict[str, bytes]:
-    """The rows of one submission; ``memos`` of the questions that are remembered.
+    """The rows of one submission; ``memos`` of the reports that are remembered.
 
-    Without ``record`` they are a preview: no memo notes a key.
+    Questions that these coins do not draw (see `drawn`) need no value. Without ``record`` the rows
+    are a preview: no memo notes a key.
     """
-    if collection.divide == "sampled":
-        place, report = collection.questionnaire.report(values, coins)
-        asked = collection.questions[place]
-        return {asked.name: row(asked.mechanism, report)}
     rows = {}
-    for question, value in zip(collection.questions, values, strict=True):
-        if collection.remembered(question):
-            report = memos[question.name].report_always(value, coins, record=record)
+    for report in collection.reports:
+        value = tuple(values.get(name) for name in report.of)
+        one: Any = value[0] if len(value) == 1 else value
+        if collection.remembered(report):
+            made = memos[report.name].report_always(one, coins, record=record)
         else:
-            report = question.mechanism.report(value, coins)
-        rows[question.name] = row(question.mechanism, report)
+            made = report.mechanism.report(one, coins)
+        rows[report.name] = report.mechanism.layout.row(made)
     return rows
-
-
-def row(m: Mechanism, report: Any) -> bytes:
-    """The bytes of a report in a column."""
-    return m.pack([report]).tobytes()

@@ -4,41 +4,81 @@ from __future__ import annotations
 
 import math
 import tomllib
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+from deniable.canonical import canonical
 from deniable.collection.choosing import AUTO, Terms
-from deniable.collection.manifest import Collection
-from deniable.collection.questions import (
-    Question,
-    check_candidates,
-    check_edges,
-    check_name,
-    domain_of,
-    require_text,
-)
-from deniable.domain import Domain
+from deniable.collection.manifest import Collection, Report
+from deniable.collection.questions import Question, check_name
+from deniable.collection.wording import LANGUAGE, Language, Texts, Wording
+from deniable.core.domain import Kind, survey_kinds
+from deniable.core.mechanism import Mechanism
 from deniable.errors import CorruptData, InvalidArgument, is_number, require_int
+from deniable.mechanisms.joint import Joint
 from deniable.privacy import check_epsilon, split
-from deniable.texts import tidy
+from deniable.texts import require_text
 
 #: Respondents that mechanisms are chosen for, unless the file says otherwise.
 RESPONDENTS = 10_000
-_SURVEY = {"title", "about", "epsilon", "divide", "respondents", "rounds", "changes", "questions"}
+#: Every question with a part of epsilon, or one that is drawn with all of it.
+DIVIDES = ("split", "sampled")
+#: The name of the report of a survey whose questions are drawn.
+DRAWN = "all"
+#: Keys that people read, and all keys: of a survey, and of a question of any kind.
+_WORDING = {"title", "about", "language", "texts"}
+_SURVEY = _WORDING | {"epsilon", "divide", "respondents", "rounds", "changes", "questions"}
 _QUESTION = {"name", "ask", "kind", "mechanism", "weight", "epsilon_1", "design"}
-_OF_KIND = {
-    "choice": {"answers", "other"},
-    "yes/no": set[str](),
-    "number": {"edges"},
-    "text": {"candidates"},
-}
 
 
-def read_survey(path: str | Path) -> Collection:
-    """The collection of a TOML file, or of a published manifest (JSON)."""
+@dataclass(frozen=True)
+class Survey:
+    """What is asked (the collection), in which words, and the file without its words."""
+
+    collection: Collection
+    texts: Texts
+    #: Canonical JSON of all that the collection follows from; None if a manifest was read.
+    skeleton: bytes | None = None
+
+    def worded(self, kept: Collection) -> Texts:
+        """The words of this survey for a collection that was designed from the same skeleton."""
+        return replace(self.texts, collection=kept.digest).check(kept)
+
+
+class SurveyFile(Survey):
+    """A survey that is designed when somebody first asks for its collection.
+
+    A store that has a collection of the same skeleton keeps that one: then nothing is designed.
+    """
+
+    def __init__(self, data: Mapping[str, Any]) -> None:
+        _check_keys("survey", data, _SURVEY, {"title", "epsilon", "questions"})
+        require_text("title", data["title"])
+        _listed(data["questions"])
+        vars(self).update(_data=data, skeleton=skeleton_of(data))
+
+    @cached_property
+    def collection(self) -> Collection:
+        return _designed(vars(self)["_data"])
+
+    @cached_property
+    def texts(self) -> Texts:
+        return self.worded(self.collection)
+
+    def worded(self, kept: Collection) -> Texts:
+        return _texts(vars(self)["_data"], kept)
+
+
+def read_survey(path: str | Path) -> Survey:
+    """The survey of a TOML file, or of a published manifest (JSON)."""
     data = read_source(path)
-    return Collection.from_manifest(data) if isinstance(data, bytes) else survey_of(data)
+    if isinstance(data, bytes):
+        collection = Collection.from_manifest(data)
+        return Survey(collection, Texts.plain(collection))
+    return SurveyFile(data)
 
 
 def read_source(path: str | Path) -> dict[str, Any] | bytes:
@@ -55,26 +95,45 @@ def read_source(path: str | Path) -> dict[str, Any] | bytes:
         raise CorruptData(f"{path} is not TOML: {error}") from error
 
 
-def survey_of(data: Mapping[str, Any]) -> Collection:
-    """The collection that a survey describes: the budget divided, the mechanisms chosen."""
-    _check_keys("survey", data, _SURVEY, {"title", "epsilon", "questions"})
-    shared = _shared(data)
-    divide = data.get("divide", "split")
-    listed = _listed(data["questions"])
-    epsilons = _divided(data["epsilon"], divide, listed)
-    questions = tuple(_question(one, epsilons[one["name"]], shared) for one in listed)
-    about, epsilon = data.get("about", ""), float(data["epsilon"])
-    rounds, changes = shared["rounds"], shared["changes"]
-    return Collection(data["title"], questions, epsilon, divide, rounds, changes, about)
+def survey_of(data: Mapping[str, Any]) -> Survey:
+    """The survey that a file describes, designed at once: whatever is wrong with it is refused."""
+    survey = SurveyFile(data)
+    return Survey(survey.collection, survey.texts, survey.skeleton)
 
 
-def question_of(data: Mapping[str, Any], name: str, **changed: Any) -> Question:
-    """One question of a survey, as it would be asked if other things of the survey changed."""
+def _designed(data: Mapping[str, Any]) -> Collection:
+    """The collection of a survey: the budget divided, the mechanisms chosen."""
+    shared, listed = _shared(data), _listed(data["questions"])
+    epsilons = _divided(data["epsilon"], data.get("divide", "split"), listed)
+    mechanisms = {one["name"]: _mechanism(one, epsilons[one["name"]], shared) for one in listed}
+    questions = tuple(Question(name, m.domain) for name, m in mechanisms.items())
+    reports = _reports(mechanisms, data.get("divide", "split"), shared["rounds"])
+    epsilon = float(data["epsilon"])
+    return Collection(questions, reports, epsilon, shared["rounds"], shared["changes"])
+
+
+def mechanism_of(data: Mapping[str, Any], name: str, **changed: Any) -> Mechanism:
+    """The mechanism of one question, if other things of the survey changed."""
     data = {**data, **changed}
     listed = _listed(data["questions"])
     epsilons = _divided(data["epsilon"], data.get("divide", "split"), listed)
     one = next(question for question in listed if question["name"] == name)
-    return _question(one, epsilons[name], _shared(data))
+    return _mechanism(one, epsilons[name], _shared(data))
+
+
+def skeleton_of(data: Mapping[str, Any]) -> bytes:
+    """The file without what people read: while it is the same, so is the collection."""
+    kept = {key: value for key, value in data.items() if key not in _WORDING}
+    return canonical({**kept, "questions": [_bare(one) for one in data["questions"]]})
+
+
+def _bare(question: Mapping[str, Any]) -> dict[str, Any]:
+    keys = survey_kinds()[question["kind"]].keys
+    wording = {"ask", *(name for name, key in keys.items() if key.wording)}
+    return {key: value for key, value in question.items() if key not in wording}
+
+
+# ---- the channel
 
 
 def _shared(data: Mapping[str, Any]) -> dict[str, int]:
@@ -98,21 +157,33 @@ def _listed(questions: Any) -> list[Mapping[str, Any]]:
         raise InvalidArgument("questions", questions, "at least one table [[questions]]")
     for number, one in enumerate(questions, 1):
         place = f"questions[{number}]"
-        kind = one.get("kind") if isinstance(one, Mapping) else None
-        if not isinstance(kind, str) or kind not in _OF_KIND:
-            raise InvalidArgument(f"{place}.kind", kind, f"one of {', '.join(_OF_KIND)}")
-        needed = {"name", "ask", "kind", *(_OF_KIND[kind] - {"other"})}
-        _check_keys(place, one, _QUESTION | _OF_KIND[kind], needed)
+        kind = _kind(place, one)
+        _check_keys(place, one, _QUESTION | set(kind.keys), {"name", "ask", "kind"})
         check_name(one["name"], f"{place}.name")
+        require_text(f"{one['name']}: ask", one["ask"])
+        try:
+            kind.form_of(one)
+        except InvalidArgument as refused:
+            raise refused.at(place) from None
     names = [one["name"] for one in questions]
     if len(set(names)) != len(names):
         raise InvalidArgument("questions", names, "questions with different names")
     return questions
 
 
+def _kind(place: str, question: Any) -> Kind:
+    known = survey_kinds()
+    kind = question.get("kind") if isinstance(question, Mapping) else None
+    if not isinstance(kind, str) or kind not in known:
+        raise InvalidArgument(f"{place}.kind", kind, f"one of {', '.join(known)}")
+    return known[kind]
+
+
 def _divided(epsilon: Any, divide: Any, listed: list[Mapping[str, Any]]) -> dict[str, float]:
     """The budget of each question: parts in proportion to the weights, or the whole."""
     whole = check_epsilon(epsilon)
+    if divide not in DIVIDES:
+        raise InvalidArgument("divide", divide, f"one of {', '.join(DIVIDES)}")
     if divide == "split":
         weights = {one["name"]: one.get("weight", 1) for one in listed}
         for name, weight in weights.items():
@@ -125,50 +196,76 @@ def _divided(epsilon: Any, divide: Any, listed: list[Mapping[str, Any]]) -> dict
     return {one["name"]: whole for one in listed}
 
 
-def _question(one: Mapping[str, Any], epsilon: float, shared: Mapping[str, int]) -> Question:
-    name = one["name"]
+def _mechanism(one: Mapping[str, Any], epsilon: float, shared: Mapping[str, int]) -> Mechanism:
     try:
-        edges = check_edges(one["edges"]) if "edges" in one else ()
-        candidates = check_candidates(one["candidates"]) if "candidates" in one else ()
-        domain = _domain(one, edges)
+        domain = survey_kinds()[one["kind"]].from_table(one)
+        domain.require_publishable()
         design = _design(one.get("design", {}))
         terms = Terms(domain, epsilon, epsilon_1=one.get("epsilon_1"), design=design, **shared)
         wanted = one.get("mechanism", AUTO)
         if wanted == AUTO and design:
             raise InvalidArgument("design", design, "left out where the mechanism is chosen")
-        mechanism = terms.choose() if wanted == AUTO else terms.build(wanted)
-        return Question(name, one["ask"], one["kind"], mechanism, edges, candidates)
+        return terms.choose() if wanted == AUTO else terms.build(wanted)
     except InvalidArgument as refused:
-        raise InvalidArgument(f"{name}: {refused.name}", refused.value, refused.allowed) from None
-
-
-def _domain(one: Mapping[str, Any], edges: tuple[float, ...]) -> Domain:
-    if one["kind"] != "choice":
-        return domain_of(one["kind"], edges)
-    answers = one["answers"]
-    texts = isinstance(answers, list) and all(isinstance(answer, str) for answer in answers)
-    if not texts or len(set(answers)) < 2:
-        raise InvalidArgument("answers", answers, "a list of at least two different texts")
-    check_answers(answers)
-    return Domain(answers, one.get("other"))
-
-
-def check_answers(answers: Sequence[str]) -> None:
-    """Refuse what respondents could not read, or could not tell apart."""
-    seen = set()
-    for answer in answers:
-        require_text("an answer", answer)
-        if answer != answer.strip():
-            raise InvalidArgument("an answer", answer, "text without blanks around it")
-        if (looks := tidy(answer, "none")) in seen:
-            raise InvalidArgument("an answer", answer, "listed only once")
-        seen.add(looks)
+        raise refused.at(f"{one['name']}: {refused.name}") from None
 
 
 def _design(design: Any) -> dict[str, int]:
     if not isinstance(design, Mapping) or not all(type(v) is int for v in design.values()):
         raise InvalidArgument("design", design, "a table of integers")
     return dict(design)
+
+
+def _reports(mechanisms: Mapping[str, Mechanism], divide: str, rounds: int) -> tuple[Report, ...]:
+    """A report for each question, or one in which a question is drawn."""
+    if divide == "split" or len(mechanisms) == 1:
+        return tuple(Report(name, (name,), m) for name, m in mechanisms.items())
+    if rounds > 1:
+        raise InvalidArgument("divide", divide, "split if there is more than one round")
+    if DRAWN in mechanisms:
+        raise InvalidArgument("name", DRAWN, "another: it names the report of drawn questions")
+    return (Report(DRAWN, tuple(mechanisms), Joint.of_questions(mechanisms)),)
+
+
+# ---- the wordings
+
+
+def _texts(data: Mapping[str, Any], collection: Collection) -> Texts:
+    """The survey's own words in its language, and what ``[texts.TAG.QUESTION]`` says."""
+    listed = _listed(data["questions"])
+    own = data.get("language", LANGUAGE)
+    if not isinstance(own, str):
+        raise InvalidArgument("language", own, 'a language tag, such as "en"')
+    given = data.get("texts", {})
+    if not isinstance(given, Mapping):
+        raise InvalidArgument("texts", given, "tables [texts.LANGUAGE.QUESTION]")
+    questions = {one["name"]: Wording(one["ask"]) for one in listed}
+    first = Language(data["title"], data.get("about", ""), questions)
+    languages = {own: _language(own, given.get(own, {}), first)}
+    for tag, table in given.items():
+        if tag != own:
+            languages[tag] = _language(tag, table, Language())
+    candidates = {one["name"]: tuple(one["candidates"]) for one in listed if one.get("candidates")}
+    return Texts(collection.digest, languages, candidates).check(collection)
+
+
+def _language(tag: str, table: Any, known: Language) -> Language:
+    """What is known of a language, and what a table of texts adds or corrects."""
+    if not isinstance(table, Mapping):
+        raise InvalidArgument(f"texts.{tag}", table, "a table")
+    questions, place = dict(known.questions), f"texts.{tag}"
+    plain = {name: table[name] for name in ("title", "about") if isinstance(table.get(name), str)}
+    for name, words in table.items():
+        if name in plain:
+            continue
+        _check_keys(f"{place}.{name}", words, {"ask", "answers"}, set())
+        if not isinstance(words.get("answers", []), list):
+            raise InvalidArgument(f"{place}.{name}", words["answers"], "a list of texts")
+        before = questions.get(name, Wording())
+        answers = tuple(words.get("answers", before.answers))
+        questions[name] = Wording(words.get("ask", before.ask), answers)
+    title, about = plain.get("title", known.title), plain.get("about", known.about)
+    return Language(title, about, questions)
 
 
 def _check_keys(name: str, data: Any, allowed: set[str], needed: set[str]) -> None:

@@ -9,47 +9,70 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from deniable.answers.choice import Choice
 from deniable.collection.batches import Batch, write_batch
-from deniable.collection.manifest import Collection
-from deniable.collection.questions import YES_NO, Question
+from deniable.collection.manifest import Collection, Report
+from deniable.collection.questions import Question
+from deniable.core.reports import read_columns
 from deniable.errors import InvalidArgument
 from deniable.extras import pyarrow
-from deniable.randomness import Keystream, draw_key
-from deniable.reports import read_columns
+from deniable.randomness import draw_key
 
 
 def privatized(collection: Collection, table: Any, round_: int, rows: int) -> Iterator[Batch]:
-    """Batches of at most ``rows`` respondents; everything is checked before the first is made."""
-    for question in filter(collection.remembered, collection.questions):
+    """Batches of at most ``rows`` respondents; everything is checked before the first is made.
+
+    A batch is about one stratum: where there are public fields, each has batches of its own.
+    """
+    for report in filter(collection.remembered, collection.reports):
         allowed = "answered on the devices: what is remembered belongs to one respondent"
-        raise InvalidArgument(question.name, question.mechanism, allowed)
-    found = _arrow(table, [question.name for question in collection.questions])
+        raise InvalidArgument(report.name, report.mechanism, allowed)
+    asked = [question.name for question in collection.questions]
+    names = [*asked, *(field.name for field in collection.fields)]
+    found = _arrow(table, names)
     values = {q.name: _encoded(q, found.column(q.name)) for q in collection.questions}
+    strata = _strata(collection, found)
     return (
-        _batch(collection, {name: part[i : i + rows] for name, part in values.items()}, round_)
-        for i in range(0, found.num_rows, rows)
+        _batch(collection, values, places[start : start + rows], round_, stratum)
+        for stratum in np.unique(strata).tolist()
+        for places in [np.flatnonzero(strata == stratum)]
+        for start in range(0, len(places), rows)
     )
 
 
-def _batch(collection: Collection, values: Mapping[str, NDArray[Any]], round_: int) -> Batch:
-    places = None
-    if collection.divide == "sampled":
-        places = _drawn(len(collection.questions), len(next(iter(values.values()))))
+def _strata(collection: Collection, table: Any) -> NDArray[np.int64]:
+    """The stratum of each row."""
+    strata = np.zeros(table.num_rows, dtype=np.int64)
+    for field in collection.fields:
+        places = _encoded(Question(field.name, Choice(field.values)), table.column(field.name))
+        strata = strata * len(field.values) + places
+    return strata
+
+
+def _batch(
+    collection: Collection,
+    values: Mapping[str, NDArray[Any]],
+    places: NDArray[np.intp],
+    round_: int,
+    stratum: int,
+) -> Batch:
     columns = {}
-    for place, question in enumerate(collection.questions):
-        part = values[question.name]
-        asked = part if places is None else part[places == place]
-        columns[question.name] = question.mechanism.randomise(asked, draw_key(None))
-    return write_batch(collection, columns, places, round_)
+    for report in collection.reports:
+        answers = {name: values[name][places] for name in report.of}
+        columns[report.name] = report.mechanism.randomise(
+            _together(report, answers), draw_key(None)
+        )
+    return write_batch(collection, columns, round_, collection.fields_of(stratum))
 
 
-def _drawn(questions: int, n: int) -> NDArray[np.intp]:
-    """One question for each respondent: floor(w questions / 2**64), as `Coins.choice` draws it."""
-    words = np.frombuffer(Keystream(draw_key(None)).bytes(8 * n), dtype="<u8")
-    high, low = words >> np.uint64(32), words & np.uint64(0xFFFFFFFF)
-    size, half = np.uint64(questions), np.uint64(32)
-    drawn: NDArray[np.intp] = ((high * size + (low * size >> half)) >> half).astype(np.intp)
-    return drawn
+def _together(report: Report, answers: Mapping[str, NDArray[Any]]) -> NDArray[Any]:
+    """The encoded answers of a report: a column, or a record with a field for each question."""
+    if len(answers) == 1:
+        return next(iter(answers.values()))
+    records = np.empty(len(answers[report.of[0]]), dtype=report.mechanism.domain.dtype)
+    for name, column in answers.items():
+        records[name] = column
+    return records
 
 
 def _arrow(table: Any, names: list[str]) -> Any:
@@ -86,22 +109,8 @@ def _table(table: Any, names: list[str]) -> Any:
 
 
 def _encoded(question: Question, column: Any) -> NDArray[Any]:
-    """The indices of a column of answers."""
+    """The encoded answers of a column."""
     try:
-        if question.kind == "number":
-            return _bins(question, column)
-        values = column.to_pylist()
-        if question.kind == "yes/no":
-            values = [YES_NO[not v] if isinstance(v, bool) else v for v in values]
-        return question.mechanism.domain.encode(values)
+        return question.domain.encode(column)
     except InvalidArgument as refused:
-        name = f"{question.name}: {refused.name}"
-        raise InvalidArgument(name, refused.value, refused.allowed) from None
-
-
-def _bins(question: Question, column: Any) -> NDArray[Any]:
-    numbers = column.to_numpy()
-    if column.null_count or numbers.dtype.kind not in "iuf" or not np.all(np.isfinite(numbers)):
-        raise InvalidArgument("values", column.type, "finite numbers, none missing")
-    bins: NDArray[Any] = np.searchsorted(np.array(question.edges), numbers, side="right")
-    return bins.astype(np.uint32)
+        raise refused.at(f"{question.name}: {refused.name}") from None

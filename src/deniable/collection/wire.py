@@ -5,30 +5,35 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
+from deniable.canonical import canonical
+from deniable.core.reports import ID_BYTES
 from deniable.errors import CorruptData
-from deniable.reports import ID_BYTES
 
 
 @dataclass(frozen=True)
 class Submission:
-    """The randomised answers of one respondent in one round: rows of bytes by question."""
+    """The randomised answers of one respondent in one round: rows of bytes by report."""
 
     collection: str
     id: str
     reports: Mapping[str, bytes]
     round: int = 1
+    #: Public values, sent openly.
+    fields: Mapping[str, str] = field(default_factory=dict)
 
     def to_json(self) -> bytes:
         """The bytes to send, always the same."""
-        data = {
-            "collection": self.collection,
-            "id": self.id,
-            "reports": {name: row.hex() for name, row in self.reports.items()},
-            "round": self.round,
-        }
-        return json.dumps(data, sort_keys=True, separators=(",", ":")).encode()
+        return canonical(
+            {
+                "collection": self.collection,
+                "fields": dict(self.fields),
+                "id": self.id,
+                "reports": {name: row.hex() for name, row in self.reports.items()},
+                "round": self.round,
+            }
+        )
 
     @classmethod
     def from_json(cls, body: bytes) -> Submission:
@@ -36,7 +41,7 @@ class Submission:
         try:
             data = json.loads(body)
             rows = {name: bytes.fromhex(row) for name, row in data["reports"].items()}
-            found = cls(data["collection"], data["id"], rows, data["round"])
+            found = cls(data["collection"], data["id"], rows, data["round"], dict(data["fields"]))
         except (ValueError, KeyError, TypeError, AttributeError) as error:
             raise CorruptData(f"this is not a submission: {error!r}") from error
         return found
