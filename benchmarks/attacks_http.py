@@ -21,8 +21,8 @@ import numpy as np
 
 from deniable.collection.manifest import Collection
 from deniable.service.store import open_store
-from deniable.studio.formats import Format
-from deniable.studio.tables import show
+from deniable.views.formats import Format
+from deniable.views.tables import show
 
 sys.path.insert(0, str(Path(__file__).parent.parent / "tests"))
 
@@ -70,10 +70,10 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--out", type=Path, default=Path("out/floods"))
     parser.add_argument("--only", help="one attack")
-    parser.add_argument("--answers", type=int, default=300_000, help="of the large manifest")
+    parser.add_argument("--answers", type=int, default=60_000, help="of the large manifest")
     chosen = parser.parse_args()
     chosen.out.mkdir(parents=True, exist_ok=True)
-    small, large = toys.survey(), toys.one_question(chosen.answers)
+    small, large = toys.survey(), toys.one_question(chosen.answers, stem="answer ")
     rows = []
     for seed, name in enumerate(ATTACKS):
         if chosen.only in (None, name):

@@ -1,6 +1,7 @@
 """The collector under load, fuzz and kill -9, beside the least that a server has to do.
 
     python benchmarks/collector.py --out out/collector
+    python benchmarks/collector.py --turns 3 --reports 4000000 --fuzz 2000 --out out/quick
     python benchmarks/collector.py --kills 200 --out out/collector
 
 Everything is measured in one run on one machine and given as ratios where that is possible: single
@@ -29,11 +30,11 @@ from typing import Any
 
 import numpy as np
 
-from deniable.collection.batches import write_batch
+from deniable.collection.batches import read_batch, write_batch
 from deniable.collection.manifest import Collection
 from deniable.service.store import open_store
-from deniable.studio.formats import Format
-from deniable.studio.tables import show
+from deniable.views.formats import Format
+from deniable.views.tables import show
 
 TESTS = Path(__file__).parent.parent / "tests"
 sys.path.insert(0, str(TESTS))
@@ -60,7 +61,7 @@ async def submit(request):
     return Response(b'{"counted":true}', 201, media_type="application/json")
 listening = bind("127.0.0.1", 0)
 print(listening.getsockname()[1], os.getpid(), flush=True)
-app = Starlette(routes=[Route("/v1/submissions", submit, methods=["POST"])])
+app = Starlette(routes=[Route("/v2/submissions", submit, methods=["POST"])])
 options = {"access_log": False, "proxy_headers": False, "server_header": False}
 config = uvicorn.Config(app, log_level="warning", **options)
 uvicorn.Server(config).run(sockets=[listening])
@@ -198,21 +199,18 @@ def single_rows(n: int, repeats: int) -> list[dict[str, Any]]:
 
 def batch_requests(collection: Collection, rows: int, count: int) -> list[bytes]:
     """Batches of the same reports under different ids."""
-    rng = np.random.default_rng(3)
-    columns = {}
-    for question in collection.questions:
-        labels = np.array(question.mechanism.domain.labels, dtype=object)
-        values = labels[rng.integers(0, len(labels), rows)]
-        columns[question.name] = question.mechanism.privatize(values, rng=rng).data
-    made = (write_batch(collection, columns, None).body for _ in range(count))
-    return [collectors.request_bytes(body, "/v1/batches", collectors.ARROW) for body in made]
+    columns = read_batch(collection, toys.batch(collection, rows, 3).body)[1]
+    made = (write_batch(collection, columns).body for _ in range(count))
+    return [collectors.request_bytes(body, "/v2/batches", collectors.ARROW) for body in made]
 
 
 def batch_rows(total: int) -> list[dict[str, Any]]:
     """Acknowledged reports a second in batches, and memory before and after."""
     found = []
-    for name, collection in (("GRR, k = 16", toys.one_question(16)), ("survey", toys.survey())):
-        rows, asked = 500_000, len(collection.questions)
+    collections = {"GRR, k = 16": toys.one_question(16), "survey": toys.survey()}
+    collections["survey, drawn"] = toys.survey("sampled")
+    for name, collection in collections.items():
+        rows, asked = 500_000, len(collection.reports)
         count = max(4, total // (rows * asked))
         requests = batch_requests(collection, rows, count + 2)
         with collector_of(collection) as running:
@@ -238,7 +236,7 @@ def fuzz_row(n: int) -> dict[str, Any]:
             requests.append(collectors.request_bytes(mutations.mutate(rng.choice(good), rng)))
         else:
             body = mutations.mutate(rng.choice(streams), rng)
-            requests.append(collectors.request_bytes(body, "/v1/batches", collectors.ARROW))
+            requests.append(collectors.request_bytes(body, "/v2/batches", collectors.ARROW))
     with collector_of(collection) as running:
         found = load(running.port, requests)
         store = open_store(running.options["store"])
@@ -273,6 +271,7 @@ def main() -> None:
     parser.add_argument("--singles", type=int, default=3_000, help="submissions in each turn")
     parser.add_argument("--reports", type=int, default=10_000_000, help="reports in batches")
     parser.add_argument("--fuzz", type=int, default=100_000, help="mutated bodies")
+    parser.add_argument("--turns", type=int, default=TURNS, help="turns of single submissions")
     parser.add_argument("--kills", type=int, default=0, help="only kill -9, so many times")
     chosen = parser.parse_args()
     chosen.out.mkdir(parents=True, exist_ok=True)
@@ -281,7 +280,7 @@ def main() -> None:
         parts = {"kills": [kill_row(chosen.kills)]}
     else:
         parts = {
-            "singles": single_rows(chosen.singles, TURNS),
+            "singles": single_rows(chosen.singles, chosen.turns),
             "batches": batch_rows(chosen.reports),
         }
         parts["fuzz"] = [fuzz_row(chosen.fuzz)]

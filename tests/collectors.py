@@ -91,10 +91,10 @@ class Collector:
         finally:
             connection.close()
 
-    def post(self, body: bytes, path: str = "/v1/submissions", **headers: str) -> int:
+    def post(self, body: bytes, path: str = "/v2/submissions", **headers: str) -> int:
         """The status of the answer to a body."""
         usual = {"content_type": JSON}
-        if path == "/v1/batches":
+        if path == "/v2/batches":
             usual = {"content_type": ARROW, "authorization": f"Bearer {PARTNER_KEY}"}
         return self.ask("POST", path, body, **{**usual, **headers})[0]
 
@@ -119,10 +119,10 @@ class Collector:
         return int(pages) * resource.getpagesize()
 
 
-def request_bytes(body: bytes, path: str = "/v1/submissions", kind: str = JSON) -> bytes:
+def request_bytes(body: bytes, path: str = "/v2/submissions", kind: str = JSON) -> bytes:
     """A request as it travels."""
     head = f"POST {path} HTTP/1.1\r\nHost: x\r\nContent-Type: {kind}\r\n"
-    if path == "/v1/batches":
+    if path == "/v2/batches":
         head += f"Authorization: Bearer {PARTNER_KEY}\r\n"
     return f"{head}Content-Length: {len(body)}\r\n\r\n".encode() + body
 

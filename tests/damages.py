@@ -9,30 +9,37 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
-from collection_toys import batch, packed, submission, survey
+from collection_toys import batch, packed, submission, survey, surveyed
 from deniable.errors import CorruptData, InvalidArgument, MismatchError, StoreUnavailable
 from deniable.service.access import new_token
 from deniable.service.store import open_store
+from deniable.service.store.seals import seal_of, seal_rows
 
+#: The key of a piece of a tally.
+KEY = ("report", "round", "stratum", "piece")
 #: The keys of the tables, and their other columns.
 COLUMNS = {
-    "collection": (["rowid"], ["version", "manifest"]),
+    "collection": (["rowid"], ["version", "manifest", "skeleton", "made_by"]),
+    "texts": (["number"], ["number", "digest", "document", "day"]),
     "submissions": (["id"], ["id", "day", "body"]),
     "batches": (["id"], ["id", "day", "body"]),
-    "tallies": (["question", "round"], ["question", "round", "n", "counts"]),
-    "purged": (["question", "round"], ["question", "round", "n", "counts"]),
+    "tallies": (list(KEY), [*KEY, "n", "counts"]),
+    "purged": (list(KEY), [*KEY, "n", "counts"]),
     "tokens": (["name"], ["name", "hash"]),
+    "invitations": (["hash"], ["hash"]),
 }
 Damage = tuple[str, Callable[[sqlite3.Connection], None]]
 
 
 def whole(path: str) -> None:
-    """A store with submissions, batches, purged ones of both, and tokens."""
+    """A store with all that a store can have; its tallies are in several pieces."""
     import numpy as np
 
     toys = survey(rounds=2)
     rng = np.random.default_rng(3)
-    store = open_store(path, toys)
+    for title in ("One", "Two"):
+        open_store(path, surveyed(rounds=2, title=title)).close()
+    store = open_store(path)
     for last in (False, True):
         rounds = [1] * 12 + [2] * 6
         store.add([packed(toys, submission(toys, rng, number)) for number in rounds])
@@ -43,8 +50,18 @@ def whole(path: str) -> None:
             store.purge("2999-01-01")
     for name in ("ann", "bob"):
         new_token(store, name)
+    invite(store, [rng.bytes(32) for _ in range(3)])
     assert store.verify() == []
     store.close()
+
+
+def invite(store: Any, hashes: list[bytes]) -> None:
+    """Invitations as the table will have them."""
+    with store._transaction() as connection:
+        for one in hashes:
+            store._run(connection, "INSERT INTO invitations VALUES (?)", [one])
+        seal = {seal_of("invitations"): seal_rows([(one,) for one in hashes])}
+        store._count(connection, "tallies", seal)
 
 
 def altered(value: Any, rng: random.Random) -> Iterator[Any]:
@@ -60,7 +77,7 @@ def altered(value: Any, rng: random.Random) -> Iterator[Any]:
     elif isinstance(value, str):
         yield from (value + "x", value[:-1], "", "\n", value.encode(), 5)
     else:  # a body that was purged
-        yield from (b"", b"\1\0\xff\xff", rng.randbytes(8), "x", 0)
+        yield from (b"", b"\1\0\0\0", rng.randbytes(8), "x", 0)
 
 
 def damages(path: str, rng: random.Random, rows: int) -> Iterator[Damage]:

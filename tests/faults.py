@@ -229,9 +229,9 @@ class World:
         self.collector.stop()
         store = open_store(self.store)
         counts = [0] * self.next_mark
-        for found, _ in store.counts().values():
-            counts = found[: self.next_mark].tolist()
-            assert not found[self.next_mark :].any(), "marks that nobody sent"
+        for tally in store.tallies().values():
+            counts = tally.counts[: self.next_mark].tolist()
+            assert not tally.counts[self.next_mark :].any(), "marks that nobody sent"
         lost = [mark for mark in self.acknowledged if counts[mark] == 0]
         doubled = [mark for mark, count in enumerate(counts) if count > 1]
         differences = store.verify()

@@ -18,7 +18,7 @@ from collectors import request_bytes
 
 Attack = Callable[["Crowd"], None]
 _CHUNKED = (
-    b"POST /v1/submissions HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\n"
+    b"POST /v2/submissions HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\n"
     b"Transfer-Encoding: chunked\r\n\r\n1\r\n{\r\n0\r\n"
 )
 #: Seconds that a client of an attack waits for anything.
@@ -66,7 +66,7 @@ def trailers(connections: int, each: int, *, lines: bool = True) -> Attack:
 
 def pipelines(connections: int, each: int) -> Attack:
     """Thousands of requests at once, of which no answer is read."""
-    asks = b"GET /v1/health HTTP/1.1\r\nHost: x\r\n\r\n"
+    asks = b"GET /v2/health HTTP/1.1\r\nHost: x\r\n\r\n"
 
     def attack(crowd: Crowd) -> None:
         for _ in range(connections):
@@ -83,7 +83,7 @@ def deaf(connections: int, seconds: float) -> Attack:
     def attack(crowd: Crowd) -> None:
         for _ in range(connections):
             with suppress(OSError):
-                crowd.join(buffer=4096).sendall(b"GET /v1/manifest HTTP/1.1\r\nHost: x\r\n\r\n")
+                crowd.join(buffer=4096).sendall(b"GET /v2/manifest HTTP/1.1\r\nHost: x\r\n\r\n")
         time.sleep(seconds)
 
     return attack

@@ -26,6 +26,8 @@ class Site:
     location: str = ""
     #: Paths that get no answer.
     gone: set[str] = field(default_factory=set)
+    #: What people read; empty: there are no texts.
+    texts: bytes = b""
     #: None: this collector does not say.
     admission: dict[str, Any] | None = None
     key: str = ""
@@ -50,18 +52,19 @@ class Site:
 
     def answer(self, path: str, headers: dict[str, str]) -> tuple[int, dict[str, str], bytes]:
         """Status, headers and body of a GET."""
-        if path == "/v1/manifest":
+        if path == "/v2/manifest":
             named = {"ETag": '"the number of this browser"', "Cache-Control": "max-age=3600"}
             return 200, named, self.manifest
-        if path == "/v1/admission" and self.admission is not None:
+        if path == "/v2/texts" and self.texts:
+            return 200, {"ETag": '"the number of this browser"'}, self.texts
+        if path == "/v2/admission" and self.admission is not None:
             right = headers.get("authorization", "") in ("", f"Bearer {self.key}")
             return (200 if right else 401), {}, json.dumps(self.admission).encode()
         if path in self.files:
             kind = "text/html" if path.endswith(".html") else "text/javascript"
             return 200, {"Content-Type": kind}, self.files[path]
-        if path in page_files():
-            file = page_files()[path]
-            return 200, headers_for(file.name), file.read_bytes()
+        if self.manifest and (file := page_files(self.manifest).get(path)):
+            return 200, headers_for(file.name), file.body
         return 404, {}, b""
 
 

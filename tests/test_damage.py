@@ -9,14 +9,16 @@ import pytest
 import damages
 from collection_toys import batch, packed, submission, survey
 from deniable.service.access import new_token
-from deniable.service.store import open_store
+from deniable.service.store import open_store, pieces
 
 
 @pytest.fixture(scope="module")
 def source(tmp_path_factory):
     path = tmp_path_factory.mktemp("whole") / "store.db"
-    damages.whole(str(path))
-    return path
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(pieces, "PIECE", 3)
+        damages.whole(str(path))
+        yield path
 
 
 def test_every_damage_is_named(source):
@@ -38,15 +40,30 @@ def test_every_damage_is_named(source):
         ("UPDATE submissions SET day = day - 1 WHERE id = {one}", "a row is not as it was"),
         ("UPDATE submissions SET day = -5 WHERE id = {one}", "a day is none"),
         ("UPDATE submissions SET body = x'0100' WHERE id = {one}", "a round that there is not"),
-        ("UPDATE submissions SET body = x'0900ffff00' WHERE id = {one}", "a round that there is"),
-        ("UPDATE submissions SET body = x'0100070000' WHERE id = {one}", "a question that there"),
-        ("UPDATE submissions SET body = x'0100ffff00' WHERE id = {one}", "another length"),
+        ("UPDATE submissions SET body = x'0900000000' WHERE id = {one}", "a round that there is"),
+        ("UPDATE submissions SET body = x'0100010000' WHERE id = {one}", "a stratum that there is"),
+        ("UPDATE submissions SET body = x'0100000000' WHERE id = {one}", "another length"),
         ("UPDATE tokens SET hash = zeroblob(31)", "the hash of 'ann' has not 32 bytes"),
         ("UPDATE tokens SET hash = zeroblob(32)", "tokens: a row is not as it was kept"),
         ("DELETE FROM tokens WHERE name = 'ann'", "tokens: there are 1 rows, 2 were kept"),
+        ("UPDATE texts SET document = x'00' WHERE number = 1", "document 1 has another digest"),
+        ("UPDATE texts SET day = -1", "texts: a row is damaged"),
+        ("UPDATE texts SET number = 7 WHERE number = 1", "texts: a row is not as it was kept"),
+        ("DELETE FROM texts WHERE number = 1", "texts: there are 1 rows, 2 were kept"),
+        (
+            "UPDATE invitations SET hash = zeroblob(31) WHERE hash = (SELECT min(hash) FROM "
+            "invitations)",
+            "a hash has not 32 bytes",
+        ),
+        ("UPDATE collection SET skeleton = x'7b7d'", "collection: a row is not as it was kept"),
+        ("UPDATE collection SET made_by = '9'", "collection: a row is not as it was kept"),
         ("INSERT INTO collection SELECT * FROM collection", "2 manifests instead of one"),
         ("UPDATE tallies SET counts = x'01' WHERE round = 1", "this is no row of 3 counts"),
-        ("UPDATE tallies SET question = 'x' WHERE question = 'way'", "no such question or round"),
+        ("UPDATE tallies SET report = 'x' WHERE report = 'way'", "there is no such piece"),
+        ("UPDATE tallies SET stratum = 1 WHERE report = 'way'", "there is no such piece"),
+        ("UPDATE tallies SET piece = 9 WHERE report = 'way' AND round = 1", "no such piece"),
+        ("UPDATE tallies SET n = 1 WHERE report = 'pets' AND piece = 2", "only the first piece"),
+        ("DELETE FROM tallies WHERE report = 'pets' AND piece = 2", "differs from a recount"),
         ("CREATE INDEX other ON tallies (n)", "does not belong to a store"),
         ("UPDATE batches SET body = x'00' WHERE body IS NOT NULL", "batches: "),
     ],
@@ -93,7 +110,7 @@ def test_bytes_that_change_in_the_file_are_noticed(source, tmp_path):
         "UPDATE tokens SET hash = decode(repeat('00', 32), 'hex')",
         "DELETE FROM tokens",
         "UPDATE collection SET manifest = manifest || decode('20', 'hex')",
-        "UPDATE tallies SET counts = counts || decode('20', 'hex') WHERE question = 'ever'",
+        "UPDATE tallies SET counts = counts || decode('20', 'hex') WHERE report = 'ever'",
         "UPDATE batches SET body = set_byte(body, length(body) / 2, 1)",
         "ALTER TABLE submissions DROP CONSTRAINT submissions_pkey",
     ],

@@ -19,6 +19,19 @@ questions = [
   {", ".join(f'{{name = "q{i}", ask = "And {i}?", kind = "yes/no"}}' for i in range(5))},
 ]
 """
+#: A mean and texts, of which every device draws one; words that differ from ids.
+MIXED = """
+title = "Mixed"
+epsilon = 6.0
+divide = "sampled"
+questions = [
+  {name = "hours", ask = "How long?", kind = "number", lo = 0, hi = 24},
+  {name = "drink", ask = "What?", kind = "text", candidates = ["tea"]},
+  {name = "way", ask = "How?", kind = "choice", answers = ["car", "train"]},
+]
+[texts.en.way]
+answers = ["By car", "By train"]
+"""
 #: Before a page's scripts: answers wait in `held` while their path contains the text `hold`,
 #: `most` is how many waited at once, and no server is there while `gone`.
 HOLD = """
@@ -109,7 +122,7 @@ def check_few(browser, collector):
         assert browser.all(".chart svg, .card table") == []
     send(collector, 1)
     browser.wait(lambda: len(browser.all(".chart svg")) == 6)
-    assert all(caption.startswith("Bars: ") for caption in captions(browser))
+    assert all(caption.startswith("100 answers. Bars show") for caption in captions(browser))
 
 
 def test_answers_of_any_name_are_drawn(browser, collector, held):
@@ -123,16 +136,16 @@ def test_answers_of_any_name_are_drawn(browser, collector, held):
 
 def test_nothing_is_said_before_it_is_known_and_cards_come_together(browser, collector, held):
     """Not "0 reports", and not one card after the other: four at a time."""
-    held(collector, "/v1/status")
+    held(collector, "/v2/status")
     browser.wait(lambda: run(browser, "return held.length") == 1)
     assert browser.text("#state") == "Loading"
     assert browser.all(".card[id^=card]") == []
-    run(browser, "release('/v1/estimates')")
+    run(browser, "release('/v2/estimates')")
     browser.wait(lambda: run(browser, "return held.length") == 4)
     assert counts(browser) == {"100"}
     assert captions(browser) == {"Estimating …"}
     assert browser.text("#state") == "Loading"
-    run(browser, "release('/v1/estimates')")
+    run(browser, "release('/v2/estimates')")
     browser.wait(lambda: run(browser, "return held.length") == 2)
     run(browser, "release('')")
     browser.wait(lambda: browser.text("#state") == "Live")
@@ -151,6 +164,52 @@ def test_the_corner_says_when_the_collector_is_gone_and_when_it_is_back(browser,
     run(browser, "gone = false")
     browser.wait(lambda: browser.text("#state") == "Live")
     assert browser.one("#state").get_attribute("data-kind") == "live"
+
+
+def test_what_may_be_asked_and_how_it_looks_comes_from_the_server(browser, held, tmp_path):
+    """A mean has no bars and no candidates; the page knows neither."""
+    people = {"hours": [7.5] * 600, "drink": ["tea", "milk"] * 300, "way": ["car"] * 600}
+    with collecting(tmp_path, MIXED) as collector:
+        with Client(collector.url, key=PARTNER_KEY, timeout=60) as client:
+            client.send_all(client.privatize_table(pd.DataFrame(people)))
+        held(collector, "nothing")
+        browser.wait(lambda: len(browser.all(".chart svg")) == 3)
+        check_mixed(browser)
+        browser.driver.get("about:blank")
+
+
+def check_mixed(browser):
+    assert "the questions that the device draws" in browser.text("#facts")
+    assert "33 % of respondents, drawn" in browser.text("#card-hours .facts")
+    assert [len(browser.all(f"#card-{name} textarea")) for name in ("hours", "drink", "way")] == [
+        0, 1, 0
+    ]  # fmt: skip
+    assert "The mean is 7." in browser.text("#card-hours figcaption")
+    assert browser.all("#card-hours .mark-symbol path")
+    heads = [node.get_attribute("textContent") for node in browser.all("#card-hours thead th")]
+    assert heads == ["statistic", "estimate", "from", "to"]
+    texts = [node.text for node in browser.all("#card-way .role-axis-label text")]
+    assert [text for text in texts if not text.endswith("%")] == ["By car", "By train"]
+    wanted = browser.one("#candidates-drink")
+    assert wanted.get_attribute("value") == "tea"
+    wanted.send_keys("\nmilk\t")
+    browser.wait(lambda: "milk" in browser.text("#card-drink .chart"))
+    assert browser.complaints() == []
+
+
+def test_charts_have_the_colours_of_the_page(browser, collector, held):
+    held(collector, "nothing")
+    browser.wait(lambda: len(browser.all(".chart svg")) == 6)
+    fill = """return [...document.querySelectorAll('#card-q0 .mark-rect path')]
+        .map((path) => path.getAttribute('fill'))"""
+    found = {}
+    for scheme in ("dark", "light"):
+        wanted = {"features": [{"name": "prefers-color-scheme", "value": scheme}]}
+        browser.driver.execute_cdp_cmd("Emulation.setEmulatedMedia", wanted)
+        bar = run(browser, "return getComputedStyle(document.body).getPropertyValue('--bar')")
+        browser.wait(lambda bar=bar: bar.strip() in run(browser, fill))
+        found[scheme] = run(browser, fill)
+    assert not set(found["dark"]) & set(found["light"])
 
 
 def test_a_new_token_is_tried_at_once(browser, collector):

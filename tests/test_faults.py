@@ -101,7 +101,7 @@ def trace(folder, **options):
 def wait_for_commit(path):
     store = open_store(str(path))
     for _ in range(600):
-        if store.counts():
+        if store.numbers():
             break
         time.sleep(0.05)
     store.close()

@@ -71,8 +71,8 @@ def test_a_server_that_is_stopped_is_given_up(store, server):
         with within(2), pytest.raises(StoreUnavailable, match="timeout"):
             store.tokens()
     assert store.add([entry(0), entry(1), entry(2)])[0] == KNOWN
-    ((counts, n),) = store.counts().values()
-    assert (counts[:3].tolist(), n) == ([1, 1, 1], 3)
+    (tally,) = store.tallies().values()
+    assert (tally.counts[:3].tolist(), tally.n) == ([1, 1, 1], 3)
     assert store.verify() == []
 
 
@@ -91,7 +91,7 @@ def test_a_lock_that_another_session_holds_is_waited_for_no_longer_than_stated(s
         other.execute("SELECT pg_advisory_lock(%s)", [_LOCK])
         with within(1), pytest.raises(StoreUnavailable, match="lock timeout"):
             store.add([entry(1)])
-        assert len(open_store(server.address).counts()) == 1, "readers need no lock"
+        assert len(open_store(server.address).numbers()) == 1, "readers need no lock"
         other.execute("SELECT pg_advisory_unlock(%s)", [_LOCK])
         assert store.add([entry(1)]) == [COUNTED]
 
@@ -166,22 +166,22 @@ def test_a_collector_lives_while_its_database_hangs(server):
         with paused(server):
             found = []
             asking = [
-                threading.Thread(target=status_of, args=(collector, "/v1/status", found))
+                threading.Thread(target=status_of, args=(collector, "/v2/status", found))
                 for _ in range(60)
             ]
             for thread in asking:
                 thread.start()
             with within(0.5):
-                assert collector.ask("GET", "/v1/manifest")[0] == 200
+                assert collector.ask("GET", "/v2/manifest")[0] == 200
             with within(3):
                 assert collector.post(sent(1).to_json()) == 503
             for thread in asking:
                 thread.join()
             assert found == [503] * 60
-            assert collector.ask("GET", "/v1/health")[0] == 503
+            assert collector.ask("GET", "/v2/health")[0] == 503
         assert collector.post(sent(0).to_json()) == 200
         assert collector.post(sent(1).to_json()) in (200, 201)
-        assert collector.ask("GET", "/v1/health")[0] == 200
+        assert collector.ask("GET", "/v2/health")[0] == 200
         server.pause()
         with within(4):
             ended(collector)

@@ -14,24 +14,30 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import deniable as dn
-from collection_toys import VECTORS, batch, submission, survey
-from deniable import reports
+from collection_toys import VECTORS, batch, by_region, submission, survey
 from deniable.collection import batches
 from deniable.collection.batches import write_batch
 from deniable.collection.manifest import Collection
-from deniable.collection.rows import row_check
 from deniable.collection.survey import survey_of
 from deniable.collection.tables import privatized
+from deniable.collection.wire import Submission
+from deniable.core import reports
 from deniable.errors import CorruptData, InvalidArgument
+from deniable.randomness import draw_key
 from deniable.service.intake import Intake
-from deniable.service.packing import Packing
+from deniable.service.packing import Packing, Place
 from deniable.service.problems import Problem
 from deniable.service.store import Outcome, open_store
 from mutations import mutated
 
-SPECS = json.loads((Path(__file__).parent / "vectors/v1/reports.json").read_text())
-by_title = pytest.mark.parametrize("vector", VECTORS, ids=lambda v: v["title"])
-SPLIT, SAMPLED = survey(), survey("sampled")
+SPECS = [
+    pytest.param(json.loads(path.read_text())["good"][0]["spec"], id=path.stem)
+    for path in sorted((Path(__file__).parent / "vectors/v2/mechanisms").glob("*.json"))
+]
+BAD = json.loads((Path(__file__).parent / "vectors/v2/bad/submissions.json").read_text())
+by_case = pytest.mark.parametrize("vector", VECTORS.values(), ids=VECTORS)
+SPLIT, SAMPLED, REGIONS = survey(), survey("sampled"), by_region()
+SOUTH = {"region": "south", "age": "old"}
 by_collection = pytest.mark.parametrize("collection", [SPLIT, SAMPLED], ids=["split", "sampled"])
 
 
@@ -50,23 +56,29 @@ def problem(intake, body, kind="single"):
 # ---- the vectors
 
 
-@by_title
+@by_case
 def test_good_vectors_are_counted_once(vector, tmp_path):
     collection = Collection.from_manifest(vector["manifest"].encode())
     assert collection.digest == vector["digest"]
     intake, store = Intake(collection), open_store(str(tmp_path / "s.db"), collection)
-    entries = [intake.single(case["body"].encode()) for case in vector["submissions"]]
+    entries = [intake.single(case["body"].encode()) for case in vector["good"]]
     assert store.add(entries) == [Outcome.counted] * len(entries)
     assert store.add(entries) == [Outcome.known] * len(entries)
     assert store.verify() == []
     store.close()
 
 
-@by_title
+@by_case
 def test_bad_vectors_are_refused_for_the_right_reason(vector):
     intake = Intake(Collection.from_manifest(vector["manifest"].encode()))
-    found = {c["why"]: problem(intake, c["body"].encode()) for c in vector["refused"]}
-    assert found == {case["why"]: case["type"] for case in vector["refused"]}
+    found = {c["why"]: problem(intake, c["body"].encode()) for c in vector["bad"]}
+    assert found == {case["why"]: case["type"] for case in vector["bad"]}
+
+
+@pytest.mark.parametrize("case", BAD, ids=lambda case: case["why"])
+def test_bad_submissions_are_refused_for_the_right_reason(case):
+    intake = Intake(Collection.from_manifest(case["manifest"].encode()))
+    assert problem(intake, case["body"].encode()) == case["type"]
 
 
 # ---- single rows
@@ -84,10 +96,9 @@ def rows_of(m):
 
 
 def one_row(m, rng):
-    values = rng.integers(0, m.domain.size, 1)
-    if m.domain.labels is not None:
-        values = [m.domain.labels[int(values[0])]]
-    return m.privatize(values, rng=rng).data.tobytes()
+    answers = m.domain.sample()
+    values = np.array([answers[int(rng.integers(len(answers)))]], dtype=m.domain.dtype)
+    return m.randomise(values, draw_key(rng)).tobytes()
 
 
 def flipped(place):
@@ -106,20 +117,11 @@ def countable(m, row):
     return True
 
 
-@pytest.mark.parametrize("vector", SPECS, ids=lambda v: v["spec"]["mechanism"])
-def test_the_check_of_a_row_agrees_with_counting(vector):
+@pytest.mark.parametrize("spec", SPECS)
+def test_the_check_of_a_row_agrees_with_counting(spec):
     """A row that passes alone must never spoil the group that it is counted with."""
-    m = dn.from_spec(vector["spec"])
-    if isinstance(m.domain, dn.Text):
-        made = [m.privatize([f"text {i}"]).data.tobytes() for i in range(5)]
-        rows = st.one_of(
-            st.sampled_from(made),
-            st.tuples(st.sampled_from(made), st.integers(0, 8 * len(made[0]) - 1)).map(flipped),
-            st.binary(min_size=len(made[0]), max_size=len(made[0])),
-        )
-    else:
-        rows = rows_of(m)
-    check = row_check(m)
+    m = dn.from_spec(spec)
+    rows, check = rows_of(m), m.layout.refusal
 
     @settings(max_examples=60)
     @given(rows)
@@ -134,11 +136,11 @@ def test_the_check_of_a_row_agrees_with_counting(vector):
 # ---- bodies of submissions
 
 
-@by_title
+@by_case
 def test_mutated_submissions_are_refused_or_harmless(vector):
     """Whatever becomes of the bytes: a problem below 500, or a sound report."""
     intake = Intake(Collection.from_manifest(vector["manifest"].encode()))
-    good = [case["body"].encode() for case in vector["submissions"]]
+    good = [case["body"].encode() for case in vector["good"]]
 
     @settings(max_examples=400)
     @given(mutated(good))
@@ -184,11 +186,10 @@ def test_a_batch_is_counted_exactly(collection):
     made = batch(collection, 500)
     name, counts = Intake(collection).batch(made.body)
     assert name.hex() == made.id
-    for question in collection.questions:
-        kept, n = counts[question.name, 1]
-        column = table_of(made.body).column(question.name).drop_null()
-        assert n == len(column)
-        assert question.mechanism.possible_counts(kept, n)
+    assert set(counts) == {Place(report.name) for report in collection.reports}
+    for place, tally in counts.items():
+        assert tally.n == len(table_of(made.body).column(place.report)) == 500
+        assert tally.mechanism.possible_counts(tally.counts, tally.n)
 
 
 @by_collection
@@ -204,11 +205,9 @@ def test_mutated_batches_are_refused_or_counted_as_they_say(collection):
         if problem(intake, body, "batch") is None:
             _, counts = intake.batch(body)
             rows = table_of(body).num_rows
-            numbers = [n for _, n in counts.values()]
-            expected = rows * (1 if collection.divide == "sampled" else len(numbers))
-            assert sum(numbers) == expected
-            for (name, _), (kept, n) in counts.items():
-                assert collection.question(name).mechanism.possible_counts(kept, n)
+            for tally in counts.values():
+                assert tally.n == rows
+                assert tally.mechanism.possible_counts(tally.counts, rows)
             taken.append(rows)
 
     sound()
@@ -269,11 +268,24 @@ CHANGES = {
 }
 
 
-@by_collection
 @pytest.mark.parametrize("why", CHANGES)
-def test_other_tables_are_malformed(why, collection):
-    body = rewritten(collection, CHANGES[why])
-    assert problem(Intake(collection), body, "batch") == "malformed"
+def test_other_tables_are_malformed(why):
+    body = rewritten(SPLIT, CHANGES[why])
+    assert problem(Intake(SPLIT), body, "batch") == "malformed"
+
+
+@pytest.mark.parametrize("why", ["missing", "free", "shorter", "longer", "integers"])
+def test_a_drawn_report_is_a_row_of_bytes(why):
+    """With the place of its branch and zeros at the end, of one length and never missing."""
+    change = {
+        "missing": with_null,
+        "free": lambda c: c.cast(pa.binary()),
+        "shorter": lambda c: pa.array([b"four"] * len(c), pa.binary(4)),
+        "longer": lambda c: pa.array([b"sixsix"] * len(c), pa.binary(6)),
+        "integers": lambda c: pa.array([0] * len(c), pa.uint8()),
+    }[why]
+    body = rewritten(SAMPLED, replaced("all", change))
+    assert problem(Intake(SAMPLED), body, "batch") == "malformed"
 
 
 #: Types whose rows need no bytes, or fewer than one each.
@@ -318,7 +330,7 @@ def test_columns_do_not_share_their_bytes():
     """All columns of one type at the same place: a short body would be counted many times."""
     names = [f"q{i}" for i in range(20)]
     asked = [{"name": name, "ask": "?", "kind": "yes/no", "mechanism": "brr"} for name in names]
-    collection = survey_of({"title": "Many", "epsilon": 9.0, "questions": asked})
+    collection = survey_of({"title": "Many", "epsilon": 9.0, "questions": asked}).collection
     body = batch(collection, 4096).body
     for number in range(2, len(names)):  # a buffer is its offset and its length
         old = struct.pack("<qq", 4096 * number, 4096)
@@ -340,13 +352,13 @@ def test_whatever_arrow_raises_is_malformed(error, monkeypatch):
 
 
 def test_the_memory_of_a_sampled_batch_is_a_small_multiple():
-    """Besides its body at most three times its length, where every report is one byte."""
-    asked = [{"name": "a", "ask": "?", "kind": "yes/no", "mechanism": "brr"}]
+    """Besides its body at most three times its length, where every report is two bytes."""
+    asked = [{"name": n, "ask": "?", "kind": "yes/no", "mechanism": "brr"} for n in ("a", "b")]
     data = {"title": "One", "epsilon": 1.0, "divide": "sampled", "questions": asked}
-    collection = survey_of(data)
-    rows = 4_000_000
-    columns = {"a": np.zeros(rows, dtype=np.uint8)}
-    body = write_batch(collection, columns, np.zeros(rows, dtype=np.intp)).body
+    collection = survey_of(data).collection
+    columns = {"all": np.zeros((2_000_000, 2), dtype=np.uint8)}
+    columns["all"][::2, 0] = 1
+    body = write_batch(collection, columns).body
     intake, pool = Intake(collection), pa.proxy_memory_pool(pa.default_memory_pool())
     intake.batch(batch(collection, 10).body)
     before = pa.default_memory_pool()
@@ -371,11 +383,10 @@ def test_the_same_table_written_otherwise_is_taken():
     """Without the end mark, in several pieces, with other alignment."""
     intake = Intake(SPLIT)
     whole = rewritten(SPLIT)
-    right = {place: (c.tolist(), n) for place, (c, n) in intake.batch(whole)[1].items()}
+    right = intake.batch(whole)[1]
     pieces = rewritten(SPLIT, lambda table: pa.concat_tables([table.slice(0, 7), table.slice(7)]))
     for body in (whole[:-8], pieces):
-        found = {place: (c.tolist(), n) for place, (c, n) in intake.batch(body)[1].items()}
-        assert found == right
+        assert intake.batch(body)[1] == right
 
 
 @pytest.mark.parametrize(
@@ -389,6 +400,12 @@ def test_the_same_table_written_otherwise_is_taken():
         ("deniable.round", b"01", "impossible-report"),
         ("deniable.round", "\u0661".encode(), "impossible-report"),
         ("deniable.round", b"9" * 5_000, "impossible-report"),
+        ("deniable.fields", b"", "malformed"),
+        ("deniable.fields", b"{ }", "malformed"),
+        ("deniable.fields", b"\xff", "malformed"),
+        ("deniable.fields", b"[]", "impossible-report"),
+        ("deniable.fields", b"7", "impossible-report"),
+        ("deniable.fields", b'{"region":"south"}', "impossible-report"),
         ("deniable.more", b"", "malformed"),
     ],
 )
@@ -403,26 +420,81 @@ def test_what_a_batch_says_about_itself_is_checked(key, value, kind):
 
 
 def test_an_impossible_report_spoils_its_batch():
-    columns = {q.name: np.zeros(4, dtype=q.mechanism.dtype) for q in SPLIT.questions}
+    columns = {r.name: np.zeros(4, dtype=r.mechanism.dtype) for r in SPLIT.reports}
     intake = Intake(SPLIT)
-    assert problem(intake, write_batch(SPLIT, columns, None).body, "batch") is None
+    assert problem(intake, write_batch(SPLIT, columns).body, "batch") is None
     for name, bad in (("way", 3), ("ever", 2), ("hours", 255)):
         worse = {**columns, name: np.array([0, 0, 0, bad], dtype=columns[name].dtype)}
-        body = write_batch(SPLIT, worse, None).body
+        body = write_batch(SPLIT, worse).body
         assert problem(intake, body, "batch") == "impossible-report"
     padded = columns["pets"].copy()
     padded[2, -1] = 0x80
-    body = write_batch(SPLIT, {**columns, "pets": padded}, None).body
+    body = write_batch(SPLIT, {**columns, "pets": padded}).body
     assert problem(intake, body, "batch") == "impossible-report"
 
 
-def test_a_sampled_row_has_exactly_one_report():
-    intake = Intake(SAMPLED)
-    for change in (
-        replaced("way", lambda c: pa.array([0] * len(c), c.type)),
-        replaced("way", lambda c: pa.nulls(len(c), c.type)),
-    ):
-        assert problem(intake, rewritten(SAMPLED, change), "batch") == "malformed"
+#: Rows of a drawn report (a place, and up to four bytes) that no device makes.
+IMPOSSIBLE = {
+    "a branch": "0400000000",
+    "padding": "0000010000",
+    "the last byte of the padding": "0100000001",
+    "a value": "0003000000",
+    "a bit": "0300000010",
+}
+
+
+@pytest.mark.parametrize("why", IMPOSSIBLE)
+def test_impossible_rows_of_a_drawn_report_are_refused(why):
+    row, intake = bytes.fromhex(IMPOSSIBLE[why]), Intake(SAMPLED)
+    sent = Submission(SAMPLED.digest, "0" * 32, {"all": row})
+    assert problem(intake, sent.to_json()) == "impossible-report"
+    columns = {"all": np.frombuffer(bytes(5) + row, dtype=np.uint8).reshape(2, 5)}
+    assert problem(intake, write_batch(SAMPLED, columns).body, "batch") == "impossible-report"
+
+
+# ---- public fields
+
+
+def test_public_fields_are_counted_by_stratum():
+    intake = Intake(REGIONS)
+    made = batch(REGIONS, 30, fields=SOUTH)
+    assert set(intake.batch(made.body)[1]) == {Place("way", 1, 5), Place("ever", 1, 5)}
+    for stratum in range(REGIONS.strata):
+        fields = REGIONS.fields_of(stratum)
+        body = submission(REGIONS, np.random.default_rng(1), fields=fields).to_json()
+        for text in (body, json.dumps(json.loads(body), indent=1).encode()):
+            (place, _), *_ = Packing(REGIONS).count([intake.single(text)[1]])
+            assert place.stratum == stratum
+
+
+@pytest.mark.parametrize(
+    ("fields", "pointer"),
+    [
+        ({}, "/fields"),
+        ({"region": "south"}, "/fields"),
+        ({**SOUTH, "more": "x"}, "/fields"),
+        ({**SOUTH, "region": "South"}, "/fields/region"),
+        ({**SOUTH, "age": ""}, "/fields/age"),
+    ],
+)
+def test_other_public_fields_are_refused_where_they_are(fields, pointer):
+    body = submission(REGIONS, np.random.default_rng(1), fields=fields).to_json()
+    with pytest.raises(Problem) as refused:
+        Intake(REGIONS).single(body)
+    assert (refused.value.kind, refused.value.pointer) == ("impossible-report", pointer)
+    made = batch(REGIONS, 3, fields=fields)
+    assert problem(Intake(REGIONS), made.body, "batch") == "impossible-report"
+
+
+def test_a_field_that_stands_twice_is_malformed():
+    """Also where its value has quotation marks, however they are written."""
+    intake = Intake(REGIONS)
+    body = submission(REGIONS, np.random.default_rng(1), fields=REGIONS.fields_of(0)).to_json()
+    spelt = body.replace(rb"\"north\"", rb"\u0022north\u0022")
+    assert problem(intake, body) is problem(intake, spelt) is None
+    for text in (body, spelt):
+        twice = text.replace(b'"region":', b'"region":"south","region":')
+        assert problem(intake, twice) == "malformed"
 
 
 def test_bytes_after_the_end_are_malformed():

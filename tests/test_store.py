@@ -6,14 +6,17 @@ import sys
 import threading
 import time
 from datetime import UTC, datetime, timedelta
+from functools import reduce
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-from collection_toys import batch, mark_submission, marks, packed, submission, survey
+from collection_toys import batch, by_region, mark_submission, marks, packed, submission, survey
+from deniable.core.tally import Tally
 from deniable.errors import CorruptData, InvalidArgument, MismatchError, StoreUnavailable
 from deniable.service.access import new_token
+from deniable.service.packing import Packing
 from deniable.service.store import Outcome, open_store
 from deniable.service.store.base import hash_token, token_fits
 
@@ -48,17 +51,20 @@ def other(entry, among):
 
 
 def counts_of(store):
-    return {place: (counts.tolist(), n) for place, (counts, n) in store.counts().items()}
+    return plain(store.tallies())
+
+
+def plain(tallies):
+    return {place: (tally.counts.tolist(), tally.n) for place, tally in tallies.items()}
 
 
 def expected(bodies, collection=TOYS):
     """Counts by the mechanisms themselves, a report at a time."""
-    from deniable.service.packing import Packing, add_counts
-
     total = {}
     for body in bodies:
-        add_counts(total, Packing(collection).count([body]))
-    return {place: (counts.tolist(), n) for place, (counts, n) in total.items()}
+        for place, tally in Packing(collection).count([body]):
+            total[place] = total[place].merge(tally) if place in total else tally
+    return plain(total)
 
 
 def add_batch(store, made):
@@ -99,13 +105,13 @@ def test_batches_are_counted_once_and_conflict_like_submissions(store):
     assert add_batch(store, made) == KNOWN
     name, counts = bytes.fromhex(made.id), store.count_batch(another.body)
     assert store.add_batch(name, another.body, counts) == CONFLICT
-    assert {n for _, n in store.counts().values()} == {300}
+    assert set(store.numbers().values()) == {300}
     assert store.verify() == []
 
 
 def test_nothing_is_an_empty_group(store):
     assert store.add([]) == []
-    assert store.counts() == {}
+    assert store.numbers() == {}
     assert store.tallies() == {}
     assert store.verify() == []
 
@@ -120,9 +126,31 @@ def test_rounds_and_drawn_questions_are_kept_apart(address, divide):
     store.add(sent)
     add_batch(store, batch(collection, 100))
     assert store.verify() == []
-    total = sum(n for _, n in store.counts().values())
+    total = sum(store.numbers().values())
     assert total == (140 if divide == "sampled" else 4 * 220)
-    assert {round_ for _, round_ in store.counts()} == set(rounds)
+    assert {place.round for place in store.numbers()} == set(rounds)
+    store.close()
+
+
+def test_strata_are_kept_apart_and_estimated_together(address):
+    collection = by_region()
+    store = open_store(address, collection)
+    rng, strata = np.random.default_rng(4), [0, 1, 1, 5, 5, 5]
+    sent = [submission(collection, rng, fields=collection.fields_of(s)) for s in strata]
+    store.add([packed(collection, one) for one in sent])
+    add_batch(store, batch(collection, 30, fields=collection.fields_of(2)))
+    numbers = {0: 1, 1: 2, 2: 30, 5: 3}
+    for report in collection.reports:
+        found = {p.stratum: n for p, n in store.numbers().items() if p.report == report.name}
+        assert found == numbers
+        tallies = [t for p, t in store.tallies().items() if p.report == report.name]
+        whole = store.tally(report.name, 1)
+        assert whole == reduce(Tally.merge, tallies)
+        assert whole.n == 36
+    assert store.verify() == []
+    store.purge("2999-01-01")
+    assert store.purged() == store.numbers()
+    assert store.verify() == []
     store.close()
 
 
@@ -132,7 +160,7 @@ def test_a_question_may_have_any_name(address):
 
     names = ("head", "body", "id", "round", "n", "report", "cohort")
     asked = [{"name": name, "ask": "?", "kind": "yes/no"} for name in names]
-    collection = survey_of({"title": "Names", "epsilon": 4.0, "questions": asked})
+    collection = survey_of({"title": "Names", "epsilon": 4.0, "questions": asked}).collection
     store = open_store(address, collection)
     assert store.add(entries(20, collection=collection)) == [COUNTED] * 20
     assert add_batch(store, batch(collection, 30)) == COUNTED
@@ -207,9 +235,9 @@ def test_processes_that_begin_at_once_share_a_store(address):
         _, wrong = process.communicate(timeout=120)
         assert process.returncode == 0, wrong.decode()
     store = open_store(address)
-    ((counts, n),) = store.counts().values()
-    assert n == 60
-    assert counts.tolist() == [1] * 60 + [0] * 4
+    (tally,) = store.tallies().values()
+    assert tally.n == 60
+    assert tally.counts.tolist() == [1] * 60 + [0] * 4
     assert store.verify() == []
     store.close()
 
@@ -336,7 +364,7 @@ def test_a_purge_needs_a_day(store, before):
 def test_verify_finds_a_tally_that_was_tampered_with(store, address, request):
     store.add(entries(30))
     assert store.verify() == []
-    change = "UPDATE tallies SET n = n + 1 WHERE question = 'ever'"
+    change = "UPDATE tallies SET n = n + 1 WHERE report = 'ever'"
     if address.startswith("postgresql"):
         request.getfixturevalue("server").do("SET search_path = deniable", change)
     else:
@@ -350,10 +378,10 @@ def test_verify_finds_counts_that_were_moved(tmp_path):
     store = open_store(str(tmp_path / "s.db"), TOYS)
     store.add(entries(30))
     with sqlite3.connect(store.path) as connection:
-        ((counts,),) = connection.execute("SELECT counts FROM tallies WHERE question = 'way'")
+        ((counts,),) = connection.execute("SELECT counts FROM tallies WHERE report = 'way'")
         moved = np.frombuffer(counts, "<i8")[::-1].tobytes()
         assert moved != counts
-        connection.execute("UPDATE tallies SET counts = ? WHERE question = 'way'", [moved])
+        connection.execute("UPDATE tallies SET counts = ? WHERE report = 'way'", [moved])
     connection.close()
     assert store.verify() == ["way, round 1: the tally of 30 reports differs from a recount"]
     store.close()
@@ -363,7 +391,7 @@ def test_verify_finds_a_lost_submission_and_a_lost_tally(tmp_path):
     store = open_store(str(tmp_path / "s.db"), TOYS)
     store.add(entries(30))
     with sqlite3.connect(store.path) as connection:
-        connection.execute("DELETE FROM tallies WHERE question = 'pets'")
+        connection.execute("DELETE FROM tallies WHERE report = 'pets'")
     connection.close()
     assert store.verify() == ["pets, round 1: the tally has 0 reports, a recount 30"]
     with sqlite3.connect(store.path) as connection:
@@ -382,7 +410,7 @@ def test_verify_finds_a_lost_submission_and_a_lost_tally(tmp_path):
 def test_a_store_belongs_to_one_collection(address):
     open_store(address, TOYS).close()
     with pytest.raises(MismatchError, match="a survey that changed needs a store of its own"):
-        open_store(address, survey(title="Others"))
+        open_store(address, survey(rounds=2))
     open_store(address, TOYS).close()
 
 
@@ -488,7 +516,7 @@ def test_a_backup_while_others_write_is_a_whole_store(tmp_path):
         copy = open_store(str(tmp_path / f"copy{number}.db"))
         assert copy.verify() == []
         assert copy.add(entries(100, seed=50)) == [KNOWN] * 100
-        sizes.append(copy.counts()["ever", 1][1])
+        sizes.append(copy.tally("ever", 1).n)
         copy.close()
     assert sizes == sorted(sizes)
     assert sizes[0] >= 100
@@ -579,7 +607,7 @@ def test_a_server_that_comes_back_is_used_again(server):
         with pytest.raises(StoreUnavailable):
             store.add(sent[10:20])
     with pytest.raises(StoreUnavailable):
-        store.counts()
+        store.tallies()
     server.start()
     assert store.add(sent) == [KNOWN] * 10 + [COUNTED] * 20
     server.stop()

@@ -11,13 +11,22 @@ import time
 from contextlib import suppress
 from pathlib import Path
 
+import numpy as np
 import pyarrow.parquet
 import pytest
 
-from collection_toys import batch, mark_submission, marks, packed
+from collection_toys import (
+    batch,
+    by_region,
+    mark_submission,
+    marks,
+    packed,
+    submission,
+    survey,
+)
 from collectors import Collector
+from deniable.core.reports import Reports
 from deniable.errors import CorruptData, InvalidArgument, StoreUnavailable
-from deniable.reports import Reports
 from deniable.service import exchange
 from deniable.service.access import new_token
 from deniable.service.exchange import export, import_folder
@@ -35,10 +44,10 @@ def entry(mark):
 
 def counted(store):
     """The marks that were counted, each once."""
-    ((counts, n),) = store.counts().values()
-    assert counts.max() == 1
-    assert n == counts.sum()
-    return counts.nonzero()[0].tolist()
+    (tally,) = store.tallies().values()
+    assert tally.counts.max() == 1
+    assert tally.n == tally.counts.sum()
+    return tally.counts.nonzero()[0].tolist()
 
 
 @pytest.fixture
@@ -110,7 +119,7 @@ def test_a_store_that_lost_a_file_takes_and_says_nothing(tmp_path, way):
     for _ in range(2):
         with pytest.raises(StoreUnavailable, match="deleted, renamed or replaced"):
             store.add([entry(1)])
-    for read in (store.counts, store.tokens, lambda: new_token(store, "ann")):
+    for read in (store.tallies, store.numbers, store.tokens, lambda: new_token(store, "ann")):
         with pytest.raises(StoreUnavailable):
             read()
     assert listed(tmp_path) == there
@@ -179,7 +188,7 @@ def test_other_processes_may_come_and_go(store, path):
 
 
 def health(collector):
-    return collector.ask("GET", "/v1/health")[0]
+    return collector.ask("GET", "/v2/health")[0]
 
 
 @pytest.mark.parametrize("way", ["delete", "replace"])
@@ -407,32 +416,52 @@ def exported(tmp_path, monkeypatch):
     made = batch(MARKS, 4)
     source.add_batch(bytes.fromhex(made.id), made.body, source.count_batch(made.body))
     export(source, tmp_path / "out")
-    found = source.counts()
+    found = plain(source)
     source.close()
-    return tmp_path / "out", {place: (counts.tolist(), n) for place, (counts, n) in found.items()}
+    return tmp_path / "out", found
 
 
-def plain(counts):
-    return {place: (found.tolist(), n) for place, (found, n) in counts.items()}
+@pytest.mark.parametrize("collection", [by_region(), survey("sampled"), survey(rounds=3)])
+def test_an_export_has_every_report_round_and_stratum(tmp_path, collection):
+    source, rng = open_store(str(tmp_path / "source.db"), collection), np.random.default_rng(2)
+    places = [
+        (number, stratum)
+        for number in range(1, collection.rounds + 1)
+        for stratum in range(0, collection.strata, 2)
+    ]
+    sent = [submission(collection, rng, r, collection.fields_of(s)) for r, s in places * 4]
+    source.add([packed(collection, one) for one in sent])
+    written = export(source, tmp_path / "out")
+    assert len(written) == len(places) * len(collection.reports)
+    target = open_store(str(tmp_path / "target.db"), collection)
+    assert import_folder(target, tmp_path / "out") == sum(written.values())
+    assert target.tallies() == source.tallies()
+    assert target.verify() == []
+    for store in (source, target):
+        store.close()
+
+
+def plain(store):
+    return {place: (tally.counts.tolist(), tally.n) for place, tally in store.tallies().items()}
 
 
 def test_an_import_with_a_bad_piece_counts_nothing(tmp_path, monkeypatch):
     """The last of six pieces has a report that no device makes."""
     folder, whole = exported(tmp_path, monkeypatch)
     file = folder / "mark.round-1.parquet"
-    good, mechanism = file.read_bytes(), MARKS.questions[0].mechanism
+    good, mechanism = file.read_bytes(), MARKS.reports[0].mechanism
     rows = Reports.from_parquet(file, mechanism).data.copy()
     rows[-1] = 64
     pyarrow.parquet.write_table(Reports(mechanism, rows).to_arrow(), file)
     store = open_store(str(tmp_path / "target.db"), MARKS)
     with pytest.raises(ValueError, match=r"0\.\.63"):
         import_folder(store, folder)
-    assert store.counts() == {}
+    assert store.numbers() == {}
     assert list(store.batches()) == []
     file.write_bytes(good)
     assert import_folder(store, folder) == 60
     assert import_folder(store, folder) == 0
-    assert plain(store.counts()) == whole
+    assert plain(store) == whole
     assert store.verify() == []
     store.close()
 
@@ -450,7 +479,7 @@ def test_an_import_of_files_that_change_counts_nothing(tmp_path, monkeypatch):
     monkeypatch.setattr(exchange, "_batches", fewer)
     with pytest.raises(CorruptData, match="changed while they were read"):
         import_folder(store, folder)
-    assert store.counts() == {}
+    assert store.numbers() == {}
     store.close()
 
 
@@ -478,8 +507,8 @@ def test_an_import_that_was_killed_counted_nothing_and_can_be_repeated(tmp_path,
     command = [sys.executable, "-c", IMPORT, target, str(folder)]
     assert subprocess.run(command, check=False).returncode == -9
     store = open_store(target)
-    assert store.counts() == {}
+    assert store.numbers() == {}
     assert import_folder(store, folder) == 60
-    assert plain(store.counts()) == whole
+    assert plain(store) == whole
     assert store.verify() == []
     store.close()

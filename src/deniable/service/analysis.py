@@ -3,34 +3,45 @@
 from __future__ import annotations
 
 import sys
-from collections import OrderedDict
-from dataclasses import dataclass
+from collections import Counter, OrderedDict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from threading import Lock
 from typing import Any
 
-from deniable.collection.questions import Question
+from deniable.collection.manifest import Asked
+from deniable.collection.wording import Wording
+from deniable.core.task import Query
 from deniable.errors import InvalidArgument
 from deniable.estimation import Estimate
-from deniable.estimation.methods import methods_for
+from deniable.service.layouts import LAYOUTS
 from deniable.service.store import Store
-from deniable.tally import Tally
+from deniable.views import chart
+from deniable.views.charts import DRAWN
 
+#: The format of a chart, and all formats of an estimate.
+CHART = "chart"
+FORMATS = (*LAYOUTS, CHART)
 #: Bytes of estimates that are remembered, those asked for last.
 REMEMBERED = 1 << 26
-#: Methods that need the reports themselves, unless a report is one index.
-_OF_REPORTS = ("likelihood",)
 
 
 @dataclass(frozen=True)
-class Wish:
-    """What an analyst wants to know."""
+class EstimateQuery:
+    """What an analyst asks for."""
 
     question: str
     round: int = 1
     method: str | None = None
     confidence: float = 0.95
     simultaneous: bool = False
-    candidates: tuple[str, ...] = ()
+    #: What the task of the question may be asked (`Task.queries`), by name, as it was written.
+    choices: tuple[tuple[str, tuple[str, ...]], ...] = ()
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of the texts that were asked for, about."""
+        return sum(sys.getsizeof(text) for _, texts in self.choices for text in texts)
 
 
 class Analysis:
@@ -38,89 +49,125 @@ class Analysis:
 
     def __init__(self, store: Store) -> None:
         self._store = store
-        # Where a question is drawn, those who answer it are a sample of the respondents.
-        sampled = store.collection.divide == "sampled"
-        self._population = "everyone" if sampled else "respondents"
-        self._known: OrderedDict[tuple[Wish, int], Estimate] = OrderedDict()
+        collection, texts = store.collection, store.texts
+        self._asked = {q.name: collection.asked(q.name) for q in collection.questions}
+        self._queries = {name: queries_of(asked) for name, asked in self._asked.items()}
+        #: Choices that a survey makes for analysts who make none.
+        self._usual = {name: {"candidates": some} for name, some in texts.candidates.items()}
+        self._known: OrderedDict[tuple[EstimateQuery, int], Estimate] = OrderedDict()
         self._bytes, self._lock = 0, Lock()
+        self._about = {
+            "title": texts.title,
+            "about": texts.about,
+            "digest": collection.digest,
+            "epsilon": collection.spent,
+            "rounds": collection.rounds,
+        }
+        self._described = [self._describe(name) for name in self._asked]
+
+    def _describe(self, name: str) -> dict[str, Any]:
+        """What a page needs to know about a question, but for the number of reports."""
+        asked, usual = self._asked[name], self._usual.get(name, {})
+        mechanism = asked.mechanism
+        queries = {
+            query: {**told.to_json(), "usual": list(usual.get(query, ()))}
+            for query, told in self._queries[name].items()
+        }
+        return {
+            "name": name,
+            "ask": self._store.texts.ask(name),
+            "kind": mechanism.domain.kind,
+            "mechanism": type(mechanism).__name__,
+            "epsilon": mechanism.once.epsilon,
+            "report": asked.report.name,
+            "share": asked.share,
+            "methods": mechanism.task.methods(mechanism),
+            "method": mechanism.task.default,
+            "queries": queries,
+        }
 
     def status(self) -> dict[str, Any]:
-        """What is collected, and how much of it there is."""
-        collection, counts = self._store.collection, self._store.counts()
-        questions = []
-        for question in collection.questions:
-            mechanism = question.mechanism
-            numbers = {r: n for (name, r), (_, n) in counts.items() if name == question.name}
-            questions.append(
-                {
-                    "name": question.name,
-                    "ask": question.ask,
-                    "kind": question.kind,
-                    "mechanism": type(mechanism).__name__,
-                    "epsilon": mechanism.once.epsilon,
-                    "reports": {str(number): numbers[number] for number in sorted(numbers)},
-                    "methods": _methods(question),
-                    "candidates": list(question.candidates),
-                }
-            )
-        head = {"title": collection.title, "about": collection.about, "digest": collection.digest}
-        spent = {"epsilon": collection.spent, "divide": collection.divide}
-        return {**head, **spent, "rounds": collection.rounds, "questions": questions}
+        """What is collected, and how many reports there are of each kind and round."""
+        counted: dict[str, Counter[int]] = {}
+        for place, n in self._store.numbers().items():
+            counted.setdefault(place.report, Counter())[place.round] += n
+        questions = [
+            {**known, "reports": {str(r): n for r, n in counted.get(known["report"], {}).items()}}
+            for known in self._described
+        ]
+        return {**self._about, "questions": questions}
 
-    def estimate(self, wish: Wish, most: int | None = None) -> Estimate | None:
-        """Frequencies with intervals, perhaps only ``most`` of them; None without reports."""
-        question = self._store.collection.question(wish.question)
-        tally = self._store.tallies().get((wish.question, wish.round))
-        if tally is None or not tally.n:
+    def estimate(self, query: EstimateQuery, most: int | None = None) -> Estimate | None:
+        """Numbers with intervals, perhaps only ``most`` of them; None without reports."""
+        found = self._estimate(query)
+        return found if found is None or most is None else found.at_most(most)
+
+    def chart(self, query: EstimateQuery, most: int | None = None) -> dict[str, Any] | None:
+        """The same as a chart (Vega-Lite), in the words that people read."""
+        found, name = self._estimate(query), query.question
+        if found is None:
             return None
-        place = (wish, tally.n)
+        words = self._store.texts.first.questions.get(name, Wording()).answers
+        shown: dict[Any, str] = dict(
+            zip(self._store.collection.question(name).domain.ids, words, strict=False)
+        )
+        found = replace(found, labels=tuple(shown.get(label, label) for label in found.labels))
+        title = self._store.texts.ask(name)
+        drawn: dict[str, Any] = chart(found, title=title, most=min(most or DRAWN, DRAWN))
+        return drawn
+
+    def _estimate(self, query: EstimateQuery) -> Estimate | None:
+        asked = self._store.collection.asked(query.question)
+        tally = asked.tally(self._store.tally(asked.report.name, query.round))
+        if not tally.n:
+            return None
+        place = (query, tally.n)
         found = self._known.get(place)
         if found is None:
-            found = _estimate(question, tally, wish, self._population)
+            found = tally.estimate(
+                query.method,
+                confidence=query.confidence,
+                simultaneous=query.simultaneous,
+                # Where a question is drawn, those who answer it are a sample of the respondents.
+                population="everyone" if asked.sampled else "respondents",
+                **self._choices(query),
+            )
             self._remember(place, found)
-        return found if most is None else found.most_frequent(most)
+        return found
 
-    def _remember(self, place: tuple[Wish, int], found: Estimate) -> None:
+    def _choices(self, query: EstimateQuery) -> dict[str, Any]:
+        """What the task is asked, or what the survey would ask; refuses what it cannot be."""
+        known = self._queries[query.question]
+        given: Mapping[str, Sequence[str]] = {
+            **self._usual.get(query.question, {}),
+            **dict(query.choices),
+        }
+        if unknown := set(dict(query.choices)) - set(known):
+            raise InvalidArgument(min(unknown), given[min(unknown)], "left out for this question")
+        for name, told in known.items():
+            if told.needed and not given.get(name):
+                raise InvalidArgument(name, [], f"given ({told.label}: {told.hint})")
+        return {name: known[name].parse(name, given[name]) for name in known if given.get(name)}
+
+    def _remember(self, place: tuple[EstimateQuery, int], found: Estimate) -> None:
         """Keep it as long as there is room; the oldest are forgotten first."""
         with self._lock:
             if place not in self._known:
                 self._known[place] = found
                 self._bytes += _size(place[0], found)
             while self._bytes > REMEMBERED:
-                (wish, _), gone = self._known.popitem(last=False)
-                self._bytes -= _size(wish, gone)
+                (query, _), gone = self._known.popitem(last=False)
+                self._bytes -= _size(query, gone)
 
 
-def _size(wish: Wish, found: Estimate) -> int:
+def queries_of(asked: Asked) -> dict[str, Query]:
+    """What the answers to a question may be asked."""
+    return asked.mechanism.task.queries_of(asked.mechanism)
+
+
+def _size(query: EstimateQuery, found: Estimate) -> int:
     """Bytes of its columns, about, and of the texts that were asked for, before and after `tidy`.
 
     Other labels are those of the collection.
     """
-    columns = found.frequencies, found.standard_errors, found.intervals
-    texts = 2 * sum(map(sys.getsizeof, wish.candidates))
-    return 4096 + texts + 16 * len(found.labels) + sum(column.nbytes for column in columns)
-
-
-def _estimate(question: Question, tally: Tally, wish: Wish, population: str) -> Estimate:
-    candidates = wish.candidates or question.candidates
-    if question.kind != "text":
-        if wish.candidates:
-            raise InvalidArgument("candidates", wish.candidates, "left out: answers are listed")
-    elif not candidates:
-        raise InvalidArgument("candidates", candidates, "given: the answers are any text")
-    return tally.estimate(
-        wish.method,
-        confidence=wish.confidence,
-        simultaneous=wish.simultaneous,
-        population=population,
-        candidates=candidates if question.kind == "text" else None,
-    )
-
-
-def _methods(question: Question) -> list[str]:
-    """What a tally can be decoded with."""
-    mechanism = question.mechanism
-    if question.kind == "text":
-        mechanism = mechanism.among(["one", "another"])
-    index = mechanism.dtype.names is None and mechanism.dtype.subdtype is None
-    return [name for name in methods_for(mechanism) if index or name not in _OF_REPORTS]
+    return 4096 + 2 * query.nbytes + found.nbytes

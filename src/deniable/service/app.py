@@ -21,12 +21,13 @@ from starlette.routing import Route
 from starlette.types import ASGIApp, Receive, Scope
 
 from deniable.collection.batches import MEDIA_TYPE as ARROW
+from deniable.collection.manifest import Collection
 from deniable.errors import CorruptData, InvalidArgument, StoreUnavailable
 from deniable.service import metrics as prometheus
 from deniable.service.access import Access
-from deniable.service.analysis import Analysis, Wish
+from deniable.service.analysis import CHART, FORMATS, Analysis, EstimateQuery, queries_of
 from deniable.service.intake import Intake
-from deniable.service.layouts import LAYOUTS, Outgoing, written
+from deniable.service.layouts import Outgoing, written
 from deniable.service.limits import Gate, Limits, Room, Sliced, Slots, Visit
 from deniable.service.openapi import openapi
 from deniable.service.origins import Origins
@@ -39,12 +40,12 @@ from deniable.service.writer import Writer
 JSON = "application/json"
 #: Estimates that are computed at once: of many answers, each takes much memory.
 ESTIMATES = 2
-#: What an estimate may be asked for with.
-_PARAMETERS = {"round", "method", "confidence", "simultaneous", "candidate", "most", "format"}
+#: What any estimate may be asked for with; tasks have parameters of their own.
+_PARAMETERS = ("round", "method", "confidence", "simultaneous", "most", "format")
 #: The same for everybody, so they are made once.
 _COUNTED = Response(b'{"counted":true}', 201, media_type=JSON)
 _KNOWN = Response(b'{"counted":false}', 200, media_type=JSON)
-_ELSEWHERE = "See /v1/openapi.json for what there is."
+_ELSEWHERE = "See /v2/openapi.json for what there is."
 _LOG = logging.getLogger("deniable.service")
 
 
@@ -88,19 +89,22 @@ class Service:
 
     def routes(self) -> list[Route]:
         return [
-            Route("/v1/manifest", self.manifest),
-            Route("/v1/admission", self.admission),
-            Route("/v1/batches", self.submit_batch, methods=["POST"]),
-            Route("/v1/status", self.status),
-            Route("/v1/estimates/{question}", self.estimates),
-            Route("/v1/metrics", self.metrics),
-            Route("/v1/health", self.health),
-            Route("/v1/openapi.json", self.document),
+            Route("/v2/manifest", self.manifest),
+            Route("/v2/texts", self.texts),
+            Route("/v2/admission", self.admission),
+            Route("/v2/batches", self.submit_batch, methods=["POST"]),
+            Route("/v2/status", self.status),
+            Route("/v2/estimates/{name}", self.estimates),
+            Route("/v2/metrics", self.metrics),
+            Route("/v2/health", self.health),
+            Route("/v2/openapi.json", self.document),
         ]
 
     async def manifest(self, _: Request) -> Response:
-        headers = {"ETag": f'"{self.collection.digest}"', "Cache-Control": "no-cache"}
-        return Response(self.collection.manifest, 200, headers, JSON)
+        return _document(self.collection.manifest, self.collection.digest)
+
+    async def texts(self, _: Request) -> Response:
+        return _document(self.store.texts.document, self.store.texts.digest)
 
     async def admission(self, request: Request) -> Response:
         """What a respondent needs; refuses a key that would be refused with a submission."""
@@ -136,8 +140,8 @@ class Service:
             body = await visit.body(request.scope, request.receive)
             with self._slots:
                 async with self._counting:  # one at a time: it takes several times its length
-                    name, counts = await run_in_threadpool(self._intake.batch, body)
-                outcome = await self._writer.add(name, body, counts)
+                    name, tallies = await run_in_threadpool(self._intake.batch, body)
+                outcome = await self._writer.add(name, body, tallies)
         return self._answer("deniable_batches_total", outcome)
 
     def _answer(self, metric: str, outcome: Outcome) -> Response:
@@ -153,26 +157,25 @@ class Service:
 
     async def estimates(self, request: Request) -> Response:
         await self._access.require_analyst(request.headers)
-        wish = _wish(request.path_params["question"], request.query_params, self.collection.rounds)
-        layout = request.query_params.get("format", "json")
-        if layout not in LAYOUTS:
-            raise Problem("invalid-choice", f"format is one of {', '.join(LAYOUTS)}")
-        most = _most(request.query_params.get("most"))
+        given = request.query_params
+        layout, most = _format(given.get("format", "json")), _most(given.get("most"))
+        ask: Any = self._analysis.chart if layout == CHART else self._analysis.estimate
         try:
+            query = _query(self.collection, request.path_params["name"], given)
             with self._slots:
                 async with self._estimating:
-                    found = await run_in_threadpool(self._analysis.estimate, wish, most)
+                    found = await run_in_threadpool(ask, query, most)
         except InvalidArgument as refused:
             raise Problem("invalid-choice", str(refused)) from None
         if found is None:
             raise Problem("not-found", "There are no reports of this question and round yet.")
-        return await written(found, layout, self._outgoing)
+        return _json(found) if layout == CHART else await written(found, layout, self._outgoing)
 
     async def metrics(self, request: Request) -> Response:
         await self._access.require_analyst(request.headers)
         with self._slots:
-            counts = await run_in_threadpool(self.store.counts)
-        text = self._metrics.text({place: n for place, (_, n) in counts.items()})
+            numbers = await run_in_threadpool(self.store.numbers)
+        text = self._metrics.text(numbers)
         return Response(text, media_type=prometheus.MEDIA_TYPE)
 
     async def health(self, _: Request) -> Response:
@@ -180,7 +183,7 @@ class Service:
         return _json({"status": "ok"})
 
     async def document(self, _: Request) -> Response:
-        return _json(openapi(self.collection))
+        return _json(openapi(self.collection, self.store.texts))
 
     def on_problem(self, _: Request | None, error: Exception) -> Response:
         assert isinstance(error, Problem)
@@ -217,7 +220,7 @@ def create_app(store: Store, settings: Settings | None = None) -> ASGIApp:
         service.close()
 
     app = Starlette(
-        routes=[*service.routes(), *page_routes()],
+        routes=[*service.routes(), *page_routes(store.collection.manifest)],
         exception_handlers={
             Problem: service.on_problem,
             404: service.on_not_found,
@@ -237,29 +240,42 @@ def create_app(store: Store, settings: Settings | None = None) -> ASGIApp:
     return Origins(gate, chosen.origins) if chosen.origins else gate
 
 
-def _wish(question: str, query: QueryParams, rounds: int) -> Wish:
-    if unknown := set(query) - _PARAMETERS:
-        detail = f"{min(unknown)} is none of {', '.join(sorted(_PARAMETERS))}"
+def _query(collection: Collection, name: str, given: QueryParams) -> EstimateQuery:
+    """What is asked about a question; its task has parameters of its own."""
+    own = queries_of(collection.asked(name))
+    if unknown := set(given) - {*_PARAMETERS, *own}:
+        detail = f"{min(unknown)} is none of {', '.join(sorted({*_PARAMETERS, *own}))}"
         raise Problem("invalid-choice", detail)
     try:
-        number = int(query.get("round", "1"))
-        confidence = float(query.get("confidence", "0.95"))
+        number = int(given.get("round", "1"))
+        confidence = float(given.get("confidence", "0.95"))
     except ValueError:
         raise Problem("invalid-choice", "round and confidence are numbers") from None
-    if not 1 <= number <= rounds:
-        raise Problem("invalid-choice", f"There are the rounds 1..{rounds}.")
-    simultaneous = query.get("simultaneous", "false")
+    if not 1 <= number <= collection.rounds:
+        raise Problem("invalid-choice", f"There are the rounds 1..{collection.rounds}.")
+    simultaneous = given.get("simultaneous", "false")
     if simultaneous not in ("true", "false"):
         raise Problem("invalid-choice", "simultaneous is true or false")
-    candidates = tuple(query.getlist("candidate"))
-    method = query.get("method")
-    return Wish(question, number, method, confidence, simultaneous == "true", candidates)
+    choices = tuple((query, tuple(given.getlist(query))) for query in own if query in given)
+    method = given.get("method")
+    return EstimateQuery(name, number, method, confidence, simultaneous == "true", choices)
+
+
+def _format(text: str) -> str:
+    if text not in FORMATS:
+        raise Problem("invalid-choice", f"format is one of {', '.join(FORMATS)}")
+    return text
 
 
 def _most(text: str | None) -> int | None:
     if text is not None and not re.fullmatch("[1-9][0-9]{0,8}", text):
         raise Problem("invalid-choice", "most is a whole number of at least 1")
     return None if text is None else int(text)
+
+
+def _document(body: bytes, digest: str) -> Response:
+    """A document that is named by its digest."""
+    return Response(body, 200, {"ETag": f'"{digest}"', "Cache-Control": "no-cache"}, JSON)
 
 
 def _json(data: Any) -> Response:

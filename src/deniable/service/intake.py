@@ -9,9 +9,9 @@ import msgspec
 
 from deniable.collection.batches import read_batch
 from deniable.collection.manifest import Collection
-from deniable.collection.rows import row_check
+from deniable.core.tally import Tally
 from deniable.errors import CorruptData, InvalidArgument
-from deniable.service.packing import Counts, Packing
+from deniable.service.packing import Packing, Place
 from deniable.service.problems import Problem
 
 _ID = re.compile("[0-9a-f]{32}")
@@ -21,12 +21,15 @@ class Submitted(msgspec.Struct, forbid_unknown_fields=True):
     """A submission as docs/wire-format.md specifies it."""
 
     collection: str
+    fields: dict[str, str]
     id: str
     reports: dict[str, str]
     round: int
 
 
-_FIELDS = Submitted.__struct_fields__
+_KEYS = Submitted.__struct_fields__
+#: A character of a text in JSON that is written otherwise.
+_ESCAPE = re.compile(rb"\\.", re.DOTALL)
 
 
 class Intake:
@@ -34,10 +37,9 @@ class Intake:
 
     def __init__(self, collection: Collection) -> None:
         self._collection = collection
-        self._checks = {q.name: row_check(q.mechanism) for q in collection.questions}
+        self._checks = {r.name: r.mechanism.layout.refusal for r in collection.reports}
         self._packing = Packing(collection)
         self._decoder = msgspec.json.Decoder(Submitted)
-        self._asked = 1 if collection.divide == "sampled" else len(collection.questions)
 
     def single(self, body: bytes) -> tuple[bytes, bytes]:
         """The id and the packed form of one submission."""
@@ -46,14 +48,15 @@ class Intake:
         except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
             raise Problem("malformed", str(error)) from None
         name = self._stated(found.collection, found.id, found.round)
-        rows = self._rows(found.reports)
-        # Nothing that passed so far has a quotation mark in it, so these are of keys and texts.
-        if body.count(b'"') != 2 * (len(_FIELDS) + 2 + 2 * len(rows)):
+        stratum, rows = self._stratum(found.fields), self._rows(found.reports)
+        # Marks within texts are escaped, so these are around all keys and texts that there are.
+        marks = _ESCAPE.sub(b"", body).count(b'"')
+        if marks != 2 * (len(_KEYS) + 2 + 2 * len(rows) + 2 * len(found.fields)):
             raise Problem("malformed", "A key stands twice.")
-        return name, self._packing.pack(found.round, rows)
+        return name, self._packing.pack(found.round, stratum, rows)
 
-    def batch(self, body: bytes) -> tuple[bytes, Counts]:
-        """The id and the counts of a batch."""
+    def batch(self, body: bytes) -> tuple[bytes, dict[Place, Tally]]:
+        """The id and the tallies of a batch."""
         try:
             about, columns = read_batch(self._collection, body)
         except CorruptData as refused:
@@ -61,9 +64,11 @@ class Intake:
         number = about["deniable.round"]
         round_ = int(number) if re.fullmatch("[1-9][0-9]{0,4}", number) else 0
         name = self._stated(about["deniable.collection"], about["deniable.id"], round_)
-        rounds = ((question, round_, column) for question, column in columns.items())
         try:
-            return name, self._packing.count_columns(rounds)
+            placed = self._packing.placed(about, columns)
+            return name, dict(self._packing.count_columns(placed))
+        except CorruptData as refused:
+            raise Problem("malformed", str(refused)) from None
         except InvalidArgument as refused:
             raise Problem("impossible-report", str(refused)) from None
 
@@ -78,21 +83,29 @@ class Intake:
             raise Problem("impossible-report", detail, "/round")
         return bytes.fromhex(name)
 
+    def _stratum(self, fields: dict[str, str]) -> int:
+        try:
+            return self._collection.stratum(fields)
+        except InvalidArgument as refused:
+            place = "" if refused.value is fields else f"/{refused.name}"
+            detail = f"Its public values must be {refused.allowed}."
+            raise Problem("impossible-report", detail, f"/fields{place}") from None
+
     def _rows(self, reports: dict[str, str]) -> dict[str, bytes]:
-        if len(reports) != self._asked:
-            detail = f"A submission has {self._asked} reports, not {len(reports)}."
+        if len(reports) != len(self._checks):
+            detail = f"A submission has {len(self._checks)} reports, not {len(reports)}."
             raise Problem("impossible-report", detail, "/reports")
         rows = {}
         for name, text in reports.items():
             check: Any = self._checks.get(name)
             if check is None:
-                raise Problem("impossible-report", "There is no such question.", "/reports")
+                raise Problem("impossible-report", "There is no such report.", "/reports")
             rows[name] = row = _row(text)
             if row.hex() != text:
                 detail = "A report is written in pairs of lower-case hexadecimal digits."
                 raise Problem("impossible-report", detail, f"/reports/{name}")
             if allowed := check(row):
-                detail = f"A report of this question has {allowed}."
+                detail = f"Such a report has {allowed}."
                 raise Problem("impossible-report", detail, f"/reports/{name}")
         return rows
 

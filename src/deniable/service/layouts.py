@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Generator, Iterator
 from contextlib import suppress
-from dataclasses import replace
 from io import BytesIO
 
 import msgspec
@@ -35,8 +34,7 @@ class Outgoing:
 
     def take(self, found: Estimate) -> int:
         """Count an estimate, or refuse it; returns its bytes."""
-        columns = found.frequencies, found.standard_errors, found.intervals
-        size = 16 * len(found.labels) + sum(column.nbytes for column in columns)
+        size = found.nbytes
         if self._bytes and self._bytes + size > SENT:
             raise Problem("busy", "Others still read long estimates; ask again, or for `most`.")
         self._bytes += size
@@ -73,14 +71,7 @@ async def written(found: Estimate, layout: str, outgoing: Outgoing) -> Response:
 
 def _pieces(found: Estimate) -> Iterator[Estimate]:
     for start in range(0, len(found.labels), VALUES):
-        rows = slice(start, start + VALUES)
-        yield replace(
-            found,
-            labels=found.labels[rows],
-            frequencies=found.frequencies[rows],
-            standard_errors=found.standard_errors[rows],
-            intervals=found.intervals[rows],
-        )
+        yield found.part(slice(start, start + VALUES))
 
 
 def _json(found: Estimate) -> Pieces:

@@ -7,7 +7,8 @@ from typing import Any
 from deniable import __version__
 from deniable.collection.batches import MEDIA_TYPE as ARROW
 from deniable.collection.manifest import Collection
-from deniable.service.intake import Submitted
+from deniable.collection.wording import Texts
+from deniable.service.analysis import FORMATS, queries_of
 from deniable.service.problems import MEDIA_TYPE as PROBLEM
 from deniable.service.problems import TYPES
 
@@ -27,26 +28,27 @@ _ALWAYS = ("busy", "insecure", "other-host", "unavailable")
 _ANALYST = ("no-token", *_ALWAYS)
 
 
-def openapi(collection: Collection) -> dict[str, Any]:
+def openapi(collection: Collection, texts: Texts) -> dict[str, Any]:
     """The document, with the names and lengths of this collection's reports."""
     schemas = {"Submitted": _submitted(collection), "Problem": _problem()}
     return {
         "openapi": "3.1.0",
-        "info": {"title": f"Collector of {collection.title!r}", "version": __version__},
+        "info": {"title": f"Collector of {texts.title!r}", "version": __version__},
         "paths": {
-            "/v1/manifest": {"get": _get("The manifest", "manifest", _ALWAYS, _JSON)},
-            "/v1/admission": {"get": _admission()},
-            "/v1/submissions": {
+            "/v2/manifest": {"get": _get("The manifest", "manifest", _ALWAYS, _JSON)},
+            "/v2/texts": {"get": _get("What people read", "texts", _ALWAYS, _JSON)},
+            "/v2/admission": {"get": _admission()},
+            "/v2/submissions": {
                 "post": _post("submission", _JSON, _ref("Submitted"), [{}, {"key": []}])
             },
-            "/v1/batches": {"post": _post("batch", ARROW, _BYTES, [{"partner": []}])},
-            "/v1/status": {"get": _get("What is there", "status", _ANALYST, _JSON, analyst=True)},
-            "/v1/estimates/{question}": {"get": _estimates(collection)},
-            "/v1/metrics": {
+            "/v2/batches": {"post": _post("batch", ARROW, _BYTES, [{"partner": []}])},
+            "/v2/status": {"get": _get("What is there", "status", _ANALYST, _JSON, analyst=True)},
+            "/v2/estimates/{name}": {"get": _estimates(collection)},
+            "/v2/metrics": {
                 "get": _get("Counters", "metrics", _ANALYST, "text/plain", analyst=True)
             },
-            "/v1/health": {"get": _get("Whether the store can be read", "health", _ALWAYS, _JSON)},
-            "/v1/openapi.json": {"get": _get("This document", "openapi", _ALWAYS, _JSON)},
+            "/v2/health": {"get": _get("Whether the store can be read", "health", _ALWAYS, _JSON)},
+            "/v2/openapi.json": {"get": _get("This document", "openapi", _ALWAYS, _JSON)},
         },
         "components": {
             "schemas": schemas,
@@ -61,26 +63,23 @@ def openapi(collection: Collection) -> dict[str, Any]:
 
 def _submitted(collection: Collection) -> dict[str, Any]:
     rows = {}
-    for question in collection.questions:
-        digits = 2 * question.mechanism.dtype.itemsize
-        rows[question.name] = {"type": "string", "pattern": f"^[0-9a-f]{{{digits}}}$"}
-    reports: dict[str, Any] = {
-        "type": "object",
-        "properties": rows,
-        "additionalProperties": False,
-    }
-    if collection.divide == "sampled":
-        reports |= {"minProperties": 1, "maxProperties": 1}
-    else:
-        reports["required"] = list(rows)
-    properties = {
-        "collection": {"const": collection.digest},
-        "id": {"type": "string", "pattern": "^[0-9a-f]{32}$"},
-        "reports": reports,
-        "round": {"type": "integer", "minimum": 1, "maximum": collection.rounds},
-    }
-    needed = list(Submitted.__struct_fields__)
-    head = {"type": "object", "required": needed, "additionalProperties": False}
+    for report in collection.reports:
+        digits = 2 * report.mechanism.dtype.itemsize
+        rows[report.name] = {"type": "string", "pattern": f"^[0-9a-f]{{{digits}}}$"}
+    return _exactly(
+        {
+            "collection": {"const": collection.digest},
+            "fields": _exactly({f.name: {"enum": list(f.values)} for f in collection.fields}),
+            "id": {"type": "string", "pattern": "^[0-9a-f]{32}$"},
+            "reports": _exactly(rows),
+            "round": {"type": "integer", "minimum": 1, "maximum": collection.rounds},
+        }
+    )
+
+
+def _exactly(properties: dict[str, Any]) -> dict[str, Any]:
+    """An object with these keys and no others."""
+    head = {"type": "object", "required": list(properties), "additionalProperties": False}
     return {**head, "properties": properties}
 
 
@@ -133,7 +132,7 @@ def _post(
 
 def _estimates(collection: Collection) -> dict[str, Any]:
     names = [question.name for question in collection.questions]
-    words = "Frequencies with intervals"
+    words = "Numbers with intervals"
     found = _get(
         words, "estimates", ("not-found", "invalid-choice", *_ANALYST), _JSON, analyst=True
     )
@@ -144,13 +143,24 @@ def _estimates(collection: Collection) -> dict[str, Any]:
         "method": {"type": "string"},
         "confidence": {"type": "number", "exclusiveMinimum": 0, "exclusiveMaximum": 1},
         "simultaneous": {"type": "boolean"},
-        "candidate": {"type": "array", "items": {"type": "string"}},
         "most": {"type": "integer", "minimum": 1, "maximum": 999_999_999},
-        "format": {"enum": ["json", "csv", "arrow"]},
+        "format": {"enum": list(FORMATS)},
     }
-    path = {"name": "question", "in": "path", "required": True, "schema": {"enum": names}}
+    path = {"name": "name", "in": "path", "required": True, "schema": {"enum": names}}
     options = [{"name": name, "in": "query", "schema": schema} for name, schema in query.items()]
-    return {**found, "parameters": [path, *options]}
+    return {**found, "parameters": [path, *options, *_own(collection)]}
+
+
+def _own(collection: Collection) -> list[dict[str, Any]]:
+    """The parameters that only some questions have."""
+    text: dict[str, Any] = {"type": "string"}
+    found = {}
+    for question in collection.questions:
+        for name, query in queries_of(collection.asked(question.name)).items():
+            schema = {"type": "array", "items": text} if query.several else text
+            words = f"{query.label} ({query.hint})" if query.hint else query.label
+            found[name] = {"name": name, "in": "query", "description": words, "schema": schema}
+    return list(found.values())
 
 
 def _refusals(kinds: tuple[str, ...]) -> dict[str, Any]:

@@ -15,7 +15,7 @@ from deniable.collection.transport import is_loopback
 from deniable.errors import InvalidArgument
 
 #: All that a page for respondents needs.
-PATHS = frozenset({"/v1/manifest", "/v1/admission", "/v1/submissions"})
+PATHS = frozenset({"/v2/manifest", "/v2/texts", "/v2/admission", "/v2/submissions"})
 
 
 class Origins:

@@ -1,92 +1,96 @@
-"""Submissions as they are kept: the round, the drawn question, and the rows one after the other."""
+"""Submissions as they are kept: the round, the stratum, and the rows one after the other."""
 
 from __future__ import annotations
 
 import struct
 from collections import defaultdict
-from collections.abc import Iterable, Mapping
-from typing import Any
+from collections.abc import Iterable, Iterator, Mapping
+from functools import reduce
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from deniable.canonical import parsed
 from deniable.collection.manifest import Collection
+from deniable.core.tally import Tally
 from deniable.errors import CorruptData
 from deniable.randomness import draw_key
 
 _HEAD = struct.Struct("<HH")
-#: In place of a drawn question: all were answered.
-_ALL = 0xFFFF
+#: Reports that are counted at once: what counting takes beside them stays small.
+ROWS = 1 << 18
 
-#: Reports and their number by (question, round).
-Counts = dict[tuple[str, int], tuple[NDArray[np.int64], int]]
+
+class Place(NamedTuple):
+    """Where a report is counted. The stratum numbers the values of the public fields."""
+
+    report: str
+    round: int = 1
+    stratum: int = 0
+
+
+Columns = Iterable[tuple[Place, NDArray[Any]]]
+Tallies = Iterator[tuple[Place, Tally]]
 
 
 class Packing:
-    """How the submissions of one collection become bytes and, many at once, counts."""
+    """How the submissions of one collection become bytes and, many at once, tallies."""
 
     def __init__(self, collection: Collection) -> None:
-        self._collection = collection
-        self._names = [question.name for question in collection.questions]
-        self._mechanisms = {q.name: q.mechanism for q in collection.questions}
-        self._sampled = collection.divide == "sampled"
-        self._places = {name: place for place, name in enumerate(self._names)}
+        self.mechanisms = {one.name: one.mechanism for one in collection.reports}
+        self.rounds, self.strata = collection.rounds, collection.strata
+        self._stratum = collection.stratum
+        rows = [(name, m.dtype) for name, m in self.mechanisms.items()]
+        # No report is called HEAD: their names have small letters only.
+        self._dtype = np.dtype([("HEAD", f"V{_HEAD.size}"), *rows])
 
     def warm(self) -> None:
         """Load what counting needs, so that the first respondent does not wait for a compiler."""
-        for m in self._mechanisms.values():
-            m.count(m.randomise(np.zeros(1, dtype=m.domain.dtype), draw_key(None)))
+        for m in self.mechanisms.values():
+            values = np.array([m.domain.sample()[0]], dtype=m.domain.dtype)
+            m.count(m.randomise(values, draw_key(None)))
 
-    def pack(self, round_: int, rows: Mapping[str, bytes]) -> bytes:
+    def pack(self, round_: int, stratum: int, rows: Mapping[str, bytes]) -> bytes:
         """The bytes of one submission; equal ones have equal bytes."""
-        if self._sampled:
-            ((name, row),) = rows.items()
-            return _HEAD.pack(round_, self._places[name]) + row
-        return _HEAD.pack(round_, _ALL) + b"".join([rows[name] for name in self._names])
+        return _HEAD.pack(round_, stratum) + b"".join([rows[name] for name in self.mechanisms])
 
-    def columns(self, bodies: Iterable[bytes]) -> Iterable[tuple[str, int, NDArray[Any]]]:
-        """The reports of many submissions: a column for each question and round."""
+    def columns(self, bodies: Iterable[bytes]) -> Columns:
+        """The reports of many submissions: a column for each place."""
         groups: dict[bytes, list[bytes]] = defaultdict(list)
         for body in bodies:
             groups[body[: _HEAD.size]].append(body)
         for head, members in groups.items():
-            round_, names = self._head(head)
-            fields = [(name, self._mechanisms[name].dtype) for name in names]
-            # No question is called HEAD: their names have small letters only.
-            dtype = np.dtype([("HEAD", "<u4"), *fields])
-            if set(map(len, members)) != {dtype.itemsize}:
+            round_, stratum = self._head(head)
+            if set(map(len, members)) != {self._dtype.itemsize}:
                 raise CorruptData("a submission that was kept has another length")
-            table = np.frombuffer(b"".join(members), dtype=dtype)
-            for name in names:
-                yield name, round_, np.ascontiguousarray(table[name])
+            table = np.frombuffer(b"".join(members), dtype=self._dtype)
+            for name in self.mechanisms:
+                yield Place(name, round_, stratum), np.ascontiguousarray(table[name])
 
-    def _head(self, head: bytes) -> tuple[int, list[str]]:
-        """The round of submissions, and the questions that they answer."""
-        round_, place = _HEAD.unpack(head) if len(head) == _HEAD.size else (0, 0)
-        if not 1 <= round_ <= self._collection.rounds:
+    def placed(self, about: Mapping[str, str], columns: Mapping[str, NDArray[Any]]) -> Columns:
+        """The columns of a batch, each at its place."""
+        stratum = self._stratum(parsed(about["deniable.fields"].encode(), "set of public fields"))
+        round_ = int(about["deniable.round"])
+        return [(Place(name, round_, stratum), column) for name, column in columns.items()]
+
+    def _head(self, head: bytes) -> tuple[int, int]:
+        round_, stratum = _HEAD.unpack(head) if len(head) == _HEAD.size else (0, 0)
+        if not 1 <= round_ <= self.rounds:
             raise CorruptData("a submission that was kept has a round that there is not")
-        if (place >= len(self._names)) if self._sampled else (place != _ALL):
-            raise CorruptData("a submission that was kept answers a question that there is not")
-        return round_, [self._names[place]] if self._sampled else self._names
+        if stratum >= self.strata:
+            raise CorruptData("a submission that was kept has a stratum that there is not")
+        return round_, stratum
 
-    def count(self, bodies: Iterable[bytes]) -> Counts:
-        """The counts of many submissions."""
+    def count(self, bodies: Iterable[bytes]) -> Tallies:
+        """The tallies of many submissions, each place once."""
         return self.count_columns(self.columns(bodies))
 
-    def count_columns(self, columns: Iterable[tuple[str, int, NDArray[Any]]]) -> Counts:
-        """The counts of columns, added up; refuses reports that no device makes."""
-        found: Counts = {}
-        for name, round_, column in columns:
+    def count_columns(self, columns: Columns) -> Tallies:
+        """The tallies of columns, one at a time; refuses reports that no device makes."""
+        for place, column in columns:
             if len(column):
-                add_counts(found, {(name, round_): (self._count(name, column), len(column))})
-        return found
-
-    def _count(self, name: str, column: NDArray[Any]) -> NDArray[np.int64]:
-        return self._mechanisms[name].count(column)
-
-
-def add_counts(total: Counts, more: Counts) -> None:
-    """Add counts to others, in place."""
-    for place, (counts, n) in more.items():
-        before, m = total.get(place, (0, 0))
-        total[place] = (before + counts, m + n)
+                mechanism = self.mechanisms[place.report]
+                starts = range(0, len(column), ROWS)
+                counts = (mechanism.count(column[start : start + ROWS]) for start in starts)
+                yield place, Tally.of_counts(mechanism, reduce(np.add, counts), len(column))

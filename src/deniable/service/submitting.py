@@ -10,7 +10,7 @@ from collections.abc import Awaitable, Callable
 from starlette.responses import Response
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-PATH = "/v1/submissions"
+PATH = "/v2/submissions"
 Submit = Callable[[Scope, Receive], Awaitable[Response]]
 
 

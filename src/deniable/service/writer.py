@@ -12,13 +12,14 @@ from __future__ import annotations
 
 import asyncio
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from queue import SimpleQueue
 from typing import Any, NamedTuple
 
+from deniable.core.tally import Tally
 from deniable.errors import CorruptData, StoreUnavailable
-from deniable.service.packing import Counts
+from deniable.service.packing import Place
 from deniable.service.store import Outcome, Store
 
 #: Submissions in one transaction.
@@ -28,11 +29,11 @@ PATIENCE, FINISH = 15.0, 5.0
 
 
 class _Waiting(NamedTuple):
-    """A submission, or a batch if it has counts, and who waits for its outcome."""
+    """A submission, or a batch if it has tallies, and who waits for its outcome."""
 
     name: bytes
     body: bytes
-    counts: Counts | None
+    tallies: Mapping[Place, Tally] | None
     answer: asyncio.Future[Outcome]
 
 
@@ -50,12 +51,14 @@ class Writer:
         with suppress(StoreUnavailable):  # the first submission tries again
             self._start()
 
-    async def add(self, name: bytes, body: bytes, counts: Counts | None = None) -> Outcome:
-        """Keep a submission, or a batch with its counts; on return it is on the disk."""
+    async def add(
+        self, name: bytes, body: bytes, tallies: Mapping[Place, Tally] | None = None
+    ) -> Outcome:
+        """Keep a submission, or a batch with its tallies; on return it is on the disk."""
         if self._late:
             raise StoreUnavailable(f"the store has not answered for {PATIENCE:g} seconds")
         loop = asyncio.get_running_loop()
-        item = _Waiting(name, body, counts, loop.create_future())
+        item = _Waiting(name, body, tallies, loop.create_future())
         self._waiting.append(item)
         if not self._busy:
             self._busy = True
@@ -125,14 +128,14 @@ class Writer:
     def _kept(self, group: list[_Waiting]) -> list[tuple[_Waiting, Any]]:
         """One transaction for the submissions, one for each batch."""
         results: list[tuple[_Waiting, Any]] = []
-        if singles := [item for item in group if item.counts is None]:
+        if singles := [item for item in group if item.tallies is None]:
             entries = [(item.name, item.body) for item in singles]
             found = _tried(lambda: self._store.add(entries))
             found = [found] * len(singles) if isinstance(found, Exception) else found
             results += zip(singles, found, strict=True)
         for item in group:
-            if (counts := item.counts) is not None:
-                kept = _tried(lambda i=item, c=counts: self._store.add_batch(i.name, i.body, c))  # type: ignore[misc]
+            if (tallies := item.tallies) is not None:
+                kept = _tried(lambda i=item, t=tallies: self._store.add_batch(i.name, i.body, t))  # type: ignore[misc]
                 results.append((item, kept))
         return results
 

@@ -1,32 +1,28 @@
-// One question on the dashboard.
-import { draw, heightOf } from '/chart.js';
+// One question on the dashboard: the server says what may be asked, and how the answer looks.
+import { draw } from '/chart.js';
 import { el } from '/page.js';
 import { ask, askJSON } from '/server.js';
 
 const MOST = 40;
 /** Below so many answers a chart would show chance, and nearly single reports. */
 const LEAST = 100;
-const USUAL = 'bayes';
 /** What hinders all questions, not one: no answer, no token, too much at once. */
 const COMMON = [0, 401, 429, 503];
 const number = (x) => x.toLocaleString('en');
-const percent = (x) => `${(100 * x).toFixed(1)}\u00a0%`;
 
 const few = (n) => {
   const answers = n === 1 ? '1 answer' : `${number(n)} answers`;
   return `${n ? `${answers} so far` : 'No answers yet'}. Charts appear from ${LEAST} answers.`;
 };
 
-const words = ({ n, method, confidence, population }) =>
-  `Bars: ${method}, from ${number(n)} reports. Lines: ${100 * confidence}\u00a0% intervals about the ${population}.`;
-
-function tableOf(rows, total) {
-  const heads = ['answer', 'share', 'from', 'to'].map((name) => el('th', { scope: 'col' }, name));
-  const lines = rows.map(({ value, frequency, low, high }) => el('tr', {},
-    el('th', { scope: 'row' }, value), ...[frequency, low, high].map((x) => el('td', {}, percent(x)))));
-  const table = el('table', {}, el('thead', {}, el('tr', {}, ...heads)), el('tbody', {}, ...lines));
-  if (rows.length < total) table.prepend(el('caption', {}, `the ${MOST} most frequent of ${total}`));
-  return table;
+/** Columns of texts as a table; the first has the names of the rows. */
+function tableOf(columns) {
+  const names = Object.keys(columns);
+  const [first, ...others] = Object.values(columns);
+  const heads = names.map((name) => el('th', { scope: 'col' }, name));
+  const lines = first.map((label, i) => el('tr', {},
+    el('th', { scope: 'row' }, label), ...others.map((cells) => el('td', {}, cells[i]))));
+  return el('table', {}, el('thead', {}, el('tr', {}, ...heads)), el('tbody', {}, ...lines));
 }
 
 function save(blob, name) {
@@ -35,37 +31,47 @@ function save(blob, name) {
   setTimeout(() => URL.revokeObjectURL(url), 10_000);
 }
 
+/** The control of something that may be asked: a text, or several, one per line. */
+function control(id, { several, usual }, onchange) {
+  const plain = { id, spellcheck: 'false', onchange };
+  const input = several ? el('textarea', { ...plain, rows: 3 }) : el('input', plain);
+  input.value = usual.join('\n');
+  return input;
+}
+
 export class Card {
   #asked = '';
   #found = null;
   #latest = true;
 
   /** `wake` is called when somebody wants to see something else. */
-  constructor(question, bars, wake) {
+  constructor(question, wake) {
     this.name = question.name;
-    this.bars = bars;
+    this.share = question.share;
     this.count = el('dd', {}, 'loading');
     this.method = el('select', { id: `method-${this.name}`, onchange: wake },
-      ...question.methods.map((name) => el('option', { selected: name === USUAL }, name)));
+      ...question.methods.map((name) => el('option', { selected: name === question.method }, name)));
     this.round = el('select', { id: `round-${this.name}`, onchange: () => {
       this.#latest = false;
       wake();
     } });
-    this.wanted = el('textarea', { id: `wanted-${this.name}`, rows: 3, spellcheck: 'false', onchange: wake });
-    this.wanted.value = question.candidates.join('\n');
+    this.queries = new Map(Object.entries(question.queries).map(([name, query]) =>
+      [name, control(`${name}-${this.name}`, query, wake)]));
     this.figure = el('div', { class: 'chart' });
-    this.figure.style.minHeight = `${heightOf(Math.min(bars, MOST))}px`;
     this.caption = el('figcaption', {}, 'Loading …');
     this.numbers = el('div', { class: 'scroll' });
     this.node = this.#node(question);
   }
 
   #node(question) {
-    const control = (label, input) => el('div', {}, el('label', { for: input.id }, label), input);
-    const controls = [control('Decoder', this.method)];
-    if (question.rounds > 1) controls.push(control('Round', this.round));
-    if (question.kind === 'text') controls.push(control('Look for (one text a line)', this.wanted));
-    const facts = { reports: this.count, mechanism: question.mechanism, 'ε of a report': question.epsilon.toFixed(2) };
+    const labelled = (label, input) => el('div', {}, el('label', { for: input.id }, label), input);
+    const controls = [labelled('Method', this.method)];
+    if (question.rounds > 1) controls.push(labelled('Round', this.round));
+    for (const [name, { label, hint }] of Object.entries(question.queries)) {
+      controls.push(labelled(hint ? `${label} (${hint})` : label, this.queries.get(name)));
+    }
+    const facts = { reports: this.count, mechanism: question.mechanism, 'ε per report': question.epsilon.toFixed(2) };
+    if (this.share < 1) facts['answered by'] = `${(100 * this.share).toFixed()}\u00a0% of respondents, drawn`;
     const pairs = Object.entries(facts).map(([name, value]) =>
       el('div', {}, el('dt', {}, name), value instanceof Node ? value : el('dd', {}, value)));
     const file = (name) => el('button', {
@@ -80,27 +86,25 @@ export class Card {
       el('p', { class: 'actions' }, 'Download ', ...['CSV', 'JSON', 'Arrow'].map(file)));
   }
 
-  #wanted() {
-    return new Set(this.wanted.value.split('\n').filter(Boolean));
-  }
-
-  /** What is asked for; the page shows only the most frequent of very many values. */
   #path(format, more = {}) {
     const query = new URLSearchParams({ format, round: this.round.value || 1, method: this.method.value, ...more });
-    for (const text of this.#wanted()) query.append('candidate', text);
-    return `/v1/estimates/${this.name}?${query}`;
+    for (const [name, input] of this.queries) {
+      for (const text of new Set(input.value.split('\n').filter(Boolean))) query.append(name, text);
+    }
+    return `/v2/estimates/${this.name}?${query}`;
   }
 
-  /** Show how much there is, and ask for an estimate if that or the wish is new. */
+  /** Show how much there is, and ask for a chart if that is new, or if another is wanted. */
   async update({ reports }) {
     this.#rounds(Object.keys(reports));
     const n = reports[this.round.value || 1] ?? 0;
     this.count.textContent = number(n);
-    const asking = `${n} ${this.#path('json')}`;
+    const asking = `${n} ${this.#path('chart')}`;
     if (asking === this.#asked) return;
-    const enough = n >= LEAST;
-    if (enough && !this.#found?.values) this.caption.textContent = 'Estimating …';
-    this.#found = enough ? await this.#estimate() : { problem: few(n) };
+    const answers = Math.round(n * this.share);
+    const enough = answers >= LEAST;
+    if (enough && !this.#found?.spec) this.caption.textContent = 'Estimating …';
+    this.#found = enough ? await this.#estimate() : { problem: few(answers) };
     this.#asked = asking;
     await this.redraw();
   }
@@ -114,10 +118,10 @@ export class Card {
     this.round.replaceChildren(...all.map((name) => el('option', { selected: name === chosen }, name)));
   }
 
-  /** The estimate, or why there is none. */
+  /** The chart, of at most so many values, or why there is none. */
   async #estimate() {
     try {
-      return await askJSON(this.#path('json', { most: MOST }));
+      return { spec: await askJSON(this.#path('chart', { most: MOST })) };
     } catch (error) {
       if (COMMON.includes(error.status)) throw error;
       return { problem: error.message };
@@ -126,17 +130,18 @@ export class Card {
 
   async redraw() {
     if (!this.#found) return;
-    const { problem, values } = this.#found;
-    this.caption.textContent = problem ?? words(this.#found);
-    this.node.classList.toggle('empty', !values);
-    if (!values) {
+    const { problem, spec } = this.#found;
+    this.node.classList.toggle('empty', !spec);
+    if (!spec) {
+      this.caption.textContent = problem;
       this.figure.replaceChildren();
       this.numbers.replaceChildren();
       return;
     }
-    const wanted = this.#wanted().size;  // and all others, of texts
-    this.numbers.replaceChildren(tableOf(values, wanted ? wanted + 1 : this.bars));
-    await draw(this.figure, values, this.caption.textContent).catch((error) => {
+    const { caption, details, columns } = spec.usermeta;
+    this.caption.replaceChildren(caption, el('small', {}, details));
+    this.numbers.replaceChildren(tableOf(columns));
+    await draw(this.figure, spec).catch((error) => {
       this.caption.textContent = `${error.message} The numbers are below.`;
     });
   }

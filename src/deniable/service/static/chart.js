@@ -1,4 +1,4 @@
-// Bars with intervals, drawn by Vega-Lite; the look is that of deniable's charts in Python.
+// Draws the charts that the server describes (Vega-Lite), in the colours of the page.
 import { el } from '/page.js';
 
 let loading;
@@ -14,65 +14,34 @@ function library() {
   return loading;
 }
 
-const STEP = 24;
-const AROUND = 50;
-export const heightOf = (count) => STEP * count + AROUND;
-
-function palette() {
-  const style = getComputedStyle(document.documentElement);
-  const of = (name) => style.getPropertyValue(name).trim();
-  return { bar: of('--bar'), ink: of('--ink'), faint: of('--line'), soft: of('--soft') };
-}
-
-function layers({ bar, ink }, width) {
-  const axis = { format: '~%', tickCount: Math.ceil(width / 110) };
-  const share = { type: 'quantitative', title: 'share of respondents', axis };
-  const cap = (end) => ({
-    mark: { type: 'tick', color: ink, height: 8, thickness: 1.5 },
-    encoding: { x: { ...share, field: end } },
-  });
-  return [
-    { mark: { type: 'bar', color: bar, height: 14 }, encoding: { x: { ...share, field: 'frequency' } } },
-    {
-      mark: { type: 'rule', color: ink, strokeWidth: 1.5 },
-      encoding: { x: { ...share, field: 'low' }, x2: { field: 'high' } },
-    },
-    cap('low'),
-    cap('high'),
-  ];
-}
-
-function specOf(rows, width, words) {
-  const colours = palette();
-  const percent = (field, title) => ({ field, title, type: 'quantitative', format: '.2%' });
-  const labels = { labelColor: colours.ink, titleColor: colours.soft, gridColor: colours.faint };
+/** What depends on light and dark; the styles are those of `deniable.views.charts`. */
+function theme(width) {
+  const page = getComputedStyle(document.documentElement);
+  const of = (name) => page.getPropertyValue(name).trim();
+  const [bar, point, ink, soft, line, truth] =
+    ['--bar', '--main', '--ink', '--soft', '--line', '--wrong'].map(of);
   return {
-    description: words,
-    // Vega keeps categories as keys of objects: an answer such as __proto__ cannot be one.
-    params: [{ name: 'names', value: rows.map(({ value }) => value) }],
-    data: { values: rows.map((row, place) => ({ ...row, place })) },
-    width,
-    height: STEP * rows.length,
-    autosize: { type: 'fit-x', contains: 'padding' },
-    encoding: {
-      y: {
-        field: 'place', type: 'ordinal', title: null,
-        axis: { labelExpr: 'names[datum.value]', labelLimit: width * 0.4, labelFontSize: 12 },
-      },
-      description: { field: 'value' },
-      tooltip: [
-        { field: 'value', title: 'answer' },
-        percent('frequency', 'share'), percent('low', 'from'), percent('high', 'to'),
-      ],
+    background: null,
+    font: 'system-ui, sans-serif',
+    view: { stroke: line },
+    axis: {
+      labelColor: ink, titleColor: soft, titleFontWeight: 'normal',
+      gridColor: line, domainColor: line, tickColor: line,
     },
-    layer: layers(colours, width),
-    config: {
-      background: null,
-      font: 'system-ui, sans-serif',
-      view: { stroke: colours.faint },
-      axis: { ...labels, domainColor: colours.faint, tickColor: colours.faint, titleFontWeight: 'normal' },
+    axisX: { labelOverlap: 'greedy', labelSeparation: 6 },
+    axisY: { labelLimit: width * 0.4, labelFontSize: 12 },
+    legend: { labelColor: ink, titleColor: soft },
+    style: {
+      estimate: { color: bar }, point: { color: point }, interval: { color: ink },
+      truth: { color: truth }, quiet: { color: soft },
     },
   };
+}
+
+/** The page has places of its own for the title; a single plot is as wide as its place. */
+function fitted(spec, width) {
+  const { title, ...body } = { ...spec, config: theme(width) };
+  return 'width' in spec ? { ...body, width, autosize: { type: 'fit-x', contains: 'padding' } } : body;
 }
 
 // Expressions are interpreted, not compiled: the page's headers forbid `eval`.
@@ -82,9 +51,9 @@ const OPTIONS = {
 };
 
 /** Draw beside what is shown, then put it in its place: nothing flickers. */
-export async function draw(place, rows, words) {
+export async function draw(place, spec) {
   const embed = await library();
   const fresh = el('div');
-  await embed(fresh, specOf(rows, place.clientWidth, words), OPTIONS);
+  await embed(fresh, fitted(spec, place.clientWidth), OPTIONS);
   place.replaceChildren(fresh);
 }

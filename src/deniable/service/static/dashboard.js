@@ -36,37 +36,31 @@ function say(kind, words) {
 
 function facts(status) {
   const rounds = status.rounds > 1 ? [['rounds', status.rounds]] : [];
-  const everybody = status.divide === 'split' ? 'all questions' : 'one question, drawn by the device';
+  const drawn = status.questions.some(({ share }) => share < 1);
   return [
-    ['ε of a respondent, in all', status.epsilon.toFixed(2)],
-    ['everybody answers', everybody],
+    ['ε per respondent', status.epsilon.toFixed(2)],
+    ['each respondent answers', drawn ? 'the questions that the device draws' : 'all questions'],
     ...rounds,
   ].map(([name, value]) => el('div', {}, el('dt', {}, name), el('dd', {}, value)));
 }
 
-/** How many bars there will be; texts have one more, for anything else. */
-const barsOf = ({ candidates, mechanism }) =>
-  candidates ? candidates.length + 1 : mechanism.domain.labels.length;
-
-async function begin(status) {
-  const { questions } = await askJSON('/v1/manifest');
+function begin(status) {
   document.title = `${status.title} · dashboard`;
   byId('title').textContent = status.title;
   show(byId('about'), status.about);
   byId('facts').replaceChildren(...facts(status));
   byId('foot').replaceChildren(
     el('a', { href: '/answer' }, 'The questionnaire'), ` · collection ${status.digest.slice(0, 16)}`);
-  for (const [i, question] of status.questions.entries()) {
-    const known = { ...question, rounds: status.rounds };
-    cards.set(question.name, new Card(known, barsOf(questions[i]), wake));
+  for (const question of status.questions) {
+    cards.set(question.name, new Card({ ...question, rounds: status.rounds }, wake));
   }
   byId('cards').replaceChildren(...[...cards.values()].map((card) => card.node));
 }
 
 async function refresh() {
-  const status = await askJSON('/v1/status');
+  const status = await askJSON('/v2/status');
   if (byId('state').dataset.kind === 'trouble') say('waiting', 'Loading');
-  if (!cards.size) await begin(status);
+  if (!cards.size) begin(status);
   const asked = status.questions.map((question) => cards.get(question.name).update(question));
   const failed = (await Promise.allSettled(asked)).find(({ reason }) => reason);
   if (failed) throw failed.reason;

@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 
 from deniable.collection.manifest import Collection
+from deniable.collection.survey import Survey
+from deniable.collection.wording import Texts
 from deniable.errors import InvalidArgument
 from deniable.service.store.base import Outcome as Outcome
 from deniable.service.store.base import Store as Store
@@ -15,17 +17,19 @@ _ADDRESS = re.compile(
 )
 
 
-def open_store(address: str, collection: Collection | None = None) -> Store:
-    """The store at an address; with a collection it is created where there is none.
+def open_store(address: str, survey: Survey | Collection | None = None) -> Store:
+    """The store at an address; with a survey or a collection it is created where there is none.
 
     ``address`` is a file, or begins with postgresql://.
     """
+    if isinstance(survey, Collection):
+        survey = Survey(survey, Texts.plain(survey))
     if address.startswith(("postgresql://", "postgres://")):
         from deniable.service.store.postgres import PostgresStore
 
-        return PostgresStore.open(address, collection)
+        return PostgresStore.open(address, survey)
     if _ADDRESS.search(address):
         raise InvalidArgument("store", "...", "a file, or postgresql://user@host/database")
     from deniable.service.store.sqlite import SQLiteStore
 
-    return SQLiteStore.open(address, collection)
+    return SQLiteStore.open(address, survey)

@@ -10,23 +10,19 @@ from __future__ import annotations
 import hashlib
 import hmac
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from datetime import UTC, date, datetime
 from enum import Enum
 from typing import Any
 
-import numpy as np
-from numpy.typing import NDArray
-
 from deniable.collection.batches import read_batch
 from deniable.collection.manifest import Collection
-from deniable.errors import CorruptData, InvalidArgument, MismatchError
-from deniable.service.packing import Counts, Packing
-from deniable.tally import Tally
+from deniable.collection.wording import Texts
+from deniable.core.tally import Tally
+from deniable.errors import InvalidArgument
+from deniable.service.packing import Columns, Packing, Place
 
-#: The version of the tables; 1 had no seals.
-SCHEMA = 2
 #: Submissions that are recounted or exported at once.
 CHUNK = 50_000
 EPOCH = date(1970, 1, 1)
@@ -43,8 +39,10 @@ class Outcome(Enum):
 class Store(ABC):
     """Submissions and tallies of one collection."""
 
-    def __init__(self, collection: Collection) -> None:
+    def __init__(self, collection: Collection, texts: Texts) -> None:
         self.collection = collection
+        #: What people read, as it was last published.
+        self.texts = texts
         self.packing = Packing(collection)
 
     # ---- what a kind of store says
@@ -59,12 +57,14 @@ class Store(ABC):
         """Keep and count pairs of (id, packed submission), all in one transaction."""
 
     @abstractmethod
-    def add_batch(self, name: bytes, body: bytes, counts: Counts) -> Outcome:
-        """Keep and count one batch whose counts are known."""
+    def add_batch(self, name: bytes, body: bytes, tallies: Mapping[Place, Tally]) -> Outcome:
+        """Keep and count one batch whose tallies are known."""
 
     @abstractmethod
-    def add_batches(self, batches: Iterable[tuple[bytes, bytes, Counts]]) -> list[Outcome]:
-        """Keep and count triples of (id, body, counts), all of them or none, however many."""
+    def add_batches(
+        self, batches: Iterable[tuple[bytes, bytes, Mapping[Place, Tally]]]
+    ) -> list[Outcome]:
+        """Keep and count triples of (id, body, tallies), all of them or none, however many."""
 
     @abstractmethod
     def still(self) -> AbstractContextManager[Store]:
@@ -75,12 +75,20 @@ class Store(ABC):
         """Whether there is a batch with this id."""
 
     @abstractmethod
-    def counts(self) -> Counts:
-        """The counts as they are kept."""
+    def numbers(self) -> dict[Place, int]:
+        """How many reports there are of each kind, without a look at what they count for."""
 
     @abstractmethod
-    def purged(self) -> Counts:
-        """The counts of the submissions whose reports were purged."""
+    def purged(self) -> dict[Place, int]:
+        """The same for the submissions whose reports were purged."""
+
+    @abstractmethod
+    def tallies(self) -> dict[Place, Tally]:
+        """A tally for each report, round and stratum that has any."""
+
+    @abstractmethod
+    def tally(self, report: str, round_: int) -> Tally:
+        """The tally of a report in a round, all strata together."""
 
     @abstractmethod
     def verify(self) -> list[str]:
@@ -123,29 +131,24 @@ class Store(ABC):
 
     # ---- what follows
 
-    def tallies(self) -> dict[tuple[str, int], Tally]:
-        """A tally for each question and round that has reports."""
-        found = {}
-        for (name, round_), (counts, n) in sorted(self.counts().items()):
-            mechanism = self.collection.question(name).mechanism
-            found[name, round_] = Tally.of_counts(mechanism, counts, n)
-        return found
+    def named(self, place: Place) -> str:
+        """A place in words."""
+        stratum = f", stratum {place.stratum}" if self.packing.strata > 1 else ""
+        return f"{place.report}, round {place.round}{stratum}"
 
-    def columns(self) -> Iterator[tuple[str, int, NDArray[Any]]]:
+    def columns(self) -> Columns:
         """All reports that are still there."""
         for bodies in self.singles():
             yield from self.packing.columns(bodies)
         for body in self.batches():
             yield from self._batch_columns(body)
 
-    def _batch_columns(self, body: bytes) -> Iterator[tuple[str, int, NDArray[Any]]]:
-        about, columns = read_batch(self.collection, body)
-        for name, column in columns.items():
-            yield name, int(about["deniable.round"]), column
+    def _batch_columns(self, body: bytes) -> Columns:
+        return self.packing.placed(*read_batch(self.collection, body))
 
-    def count_batch(self, body: bytes) -> Counts:
-        """The counts of a batch that was kept."""
-        return self.packing.count_columns(self._batch_columns(body))
+    def count_batch(self, body: bytes) -> dict[Place, Tally]:
+        """The tallies of a batch that was kept."""
+        return dict(self.packing.count_columns(self._batch_columns(body)))
 
 
 def today() -> int:
@@ -171,35 +174,6 @@ def outcomes(
             fresh[name] = body
             found.append(Outcome.counted)
     return found, fresh
-
-
-def check_store(found: Iterable[Any] | None, collection: Collection | None) -> Collection:
-    """The collection that a store was made for, if it is the one that is expected."""
-    if found is None:
-        raise CorruptData("this is not a store of submissions, or its first line is missing")
-    schema, manifest = found
-    if type(schema) is not int or type(manifest) is not bytes:
-        raise CorruptData("the store is damaged: what it says about its collection is no manifest")
-    if schema != SCHEMA:
-        raise MismatchError(f"the store has version {schema} of the tables; only {SCHEMA} is known")
-    kept = Collection.from_manifest(manifest)
-    if collection is not None and kept.digest != collection.digest:
-        raise MismatchError(
-            f"the store holds collection {kept.digest[:12]} ({kept.title!r}), "
-            f"not {collection.digest[:12]}: a survey that changed needs a store of its own "
-            "(--store another.db)"
-        )
-    return kept
-
-
-def from_bytes(counts: bytes) -> NDArray[np.int64]:
-    if type(counts) is not bytes or len(counts) % 8:
-        raise CorruptData("the store is damaged: a tally is no row of counts")
-    return np.frombuffer(counts, dtype="<i8").astype(np.int64)
-
-
-def to_bytes(counts: NDArray[np.int64]) -> bytes:
-    return counts.astype("<i8").tobytes()
 
 
 def hash_token(token: str) -> bytes:

@@ -6,24 +6,18 @@ whether the tallies are what all reports add up to.
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator
-from contextlib import suppress
+from hashlib import sha256
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import NDArray
 
-from deniable.service.packing import Counts, add_counts
-from deniable.service.store.base import SCHEMA, from_bytes, to_bytes
-from deniable.service.store.seals import (
-    ROUND,
-    SEALED,
-    Seal,
-    seal,
-    seal_kept,
-    seal_manifest,
-    seal_tokens,
-)
+from deniable.core.tally import Tally
+from deniable.service.packing import Place
+from deniable.service.store.pieces import ROW, Counted, Key, Pieces, from_row, piece_sizes, to_row
+from deniable.service.store.seals import NOTHING, SEALED, seal_kept, seal_of, seal_rows
 
 if TYPE_CHECKING:
     from deniable.service.store.sql import SQLStore
@@ -40,17 +34,17 @@ def find_damage(store: SQLStore) -> Iterator[str]:
     yield from found
     if found:  # what the rows of broken tables say would be guesses
         return
-    recount: Counts = {}
+    recount = Pieces()
     yield from _collection(store)
+    yield from _texts(store)
     yield from _tokens(store)
+    yield from _invitations(store)
     yield from _kept(store, "submissions", recount)
     yield from _kept(store, "batches", recount)
-    purged, wrong = _counts(store, "purged")
-    tallies, more = _counts(store, "tallies")
-    yield from [*wrong, *more]
-    with suppress(ValueError):  # counts of another length were named above
-        add_counts(recount, purged)
-    yield from _differences(tallies, recount)
+    yield from _counted(store, "purged", recount)
+    tallies = Pieces()
+    yield from _counted(store, "tallies", tallies)
+    yield from _differences(store, tallies, recount)
 
 
 def _rows(store: SQLStore, statement: str) -> list[Any]:
@@ -58,22 +52,39 @@ def _rows(store: SQLStore, statement: str) -> list[Any]:
     return rows
 
 
-def _sealed(store: SQLStore, table: str, found: Seal) -> Iterator[str]:
+def _sealed(store: SQLStore, table: str, found: Counted) -> Iterator[str]:
     """Whether the rows of a table are those that its seal was made for."""
-    asked = f"SELECT n, counts FROM tallies WHERE question = '{table}' AND round = {ROUND}"
-    n, total = (_rows(store, asked) or [(0, to_bytes(seal([])[0]))])[0]
-    if n != found[1]:
-        yield f"{table}: there are {found[1]:,} rows, {n} were kept"
-    elif total != to_bytes(found[0]):
+    where = " AND ".join(f"{name} = {value!r}" for name, value in seal_of(table)._asdict().items())
+    n, total = (_rows(store, f"SELECT n, counts FROM tallies WHERE {where}") or [to_row(NOTHING)])[
+        0
+    ]
+    if n != found[0]:
+        yield f"{table}: there are {found[0]:,} rows, {n} were kept"
+    elif total != to_row(found)[1]:
         yield f"{table}: a row is not as it was kept (the seal of the table differs)"
 
 
 def _collection(store: SQLStore) -> Iterator[str]:
-    rows = _rows(store, "SELECT version, manifest FROM collection")
+    rows = _rows(store, "SELECT version, manifest, skeleton, made_by FROM collection")
     if len(rows) != 1:
         yield f"collection: there are {len(rows)} manifests instead of one"
-    else:  # its types were looked at when the store was opened
-        yield from _sealed(store, "collection", seal_manifest(SCHEMA, rows[0][1]))
+    elif (type(rows[0][2]), type(rows[0][3])) != (bytes, str):
+        yield "collection: what it says about its survey is damaged"
+    else:  # the others were looked at when the store was opened
+        yield from _sealed(store, "collection", seal_rows(rows))
+
+
+def _texts(store: SQLStore) -> Iterator[str]:
+    sound = []
+    for row in _rows(store, "SELECT number, digest, document, day FROM texts"):
+        number, digest, document, day = row
+        if tuple(map(type, row)) != (int, str, bytes, int) or not 0 <= day <= LAST_DAY:
+            yield "texts: a row is damaged"
+        elif sha256(document).hexdigest() != digest:
+            yield f"texts: document {number} has another digest"
+        else:
+            sound.append(row)
+    yield from _sealed(store, "texts", seal_rows(sound))
 
 
 def _tokens(store: SQLStore) -> Iterator[str]:
@@ -85,12 +96,20 @@ def _tokens(store: SQLStore) -> Iterator[str]:
             yield f"tokens: the hash of {name!r} has not {HASH} bytes"
         else:
             sound.append((name, hashed))
-    yield from _sealed(store, "tokens", seal_tokens(sound))
+    yield from _sealed(store, "tokens", seal_rows(sound))
 
 
-def _kept(store: SQLStore, table: str, recount: Counts) -> Iterator[str]:
+def _invitations(store: SQLStore) -> Iterator[str]:
+    rows = _rows(store, "SELECT hash FROM invitations")
+    sound = [row for row in rows if type(row[0]) is bytes and len(row[0]) == HASH]
+    if len(sound) < len(rows):
+        yield f"invitations: a hash has not {HASH} bytes ({len(rows) - len(sound):,} times)"
+    yield from _sealed(store, "invitations", seal_rows(sound))
+
+
+def _kept(store: SQLStore, table: str, recount: Pieces) -> Iterator[str]:
     """The rows of submissions or batches; adds what they count for to ``recount``."""
-    total: Counts = {(table, ROUND): seal([])}
+    total = Pieces({seal_of(table): NOTHING})
     wrong = Counter[str]()
     for rows in store._kept(store._seen, table):
         sound = []
@@ -99,12 +118,12 @@ def _kept(store: SQLStore, table: str, recount: Counts) -> Iterator[str]:
                 wrong[fault] += 1
             else:
                 sound.append(row)
-        add_counts(total, {(table, ROUND): seal_kept(sound)})
+        total.put(seal_of(table), seal_kept(sound))
         bodies = [body for _, _, body in sound if body is not None]
         wrong.update(_count(store, table, bodies, recount))
     for fault, number in sorted(wrong.items()):
         yield f"{table}: {fault} ({number:,} times)"
-    yield from _sealed(store, table, total[table, ROUND])
+    yield from _sealed(store, table, total[seal_of(table)])
 
 
 def _fault(name: Any, day: Any, body: Any) -> str:
@@ -117,12 +136,12 @@ def _fault(name: Any, day: Any, body: Any) -> str:
     return ""
 
 
-def _count(store: SQLStore, table: str, bodies: list[bytes], recount: Counts) -> Iterable[str]:
+def _count(store: SQLStore, table: str, bodies: list[bytes], recount: Pieces) -> Iterable[str]:
     """Count bodies, and say what is wrong with those that cannot be counted."""
-    single = table == "submissions"
+    found = Pieces()
     try:
-        found = store.packing.count(bodies) if single else _batch(store, bodies)
-        add_counts(recount, found)
+        for place, tally in _tallies(store, table, bodies):
+            found.add(place, tally)
     except ValueError as error:  # of which CorruptData and InvalidArgument are
         if len(bodies) > 1:  # which of them?
             half = len(bodies) // 2
@@ -130,39 +149,60 @@ def _count(store: SQLStore, table: str, bodies: list[bytes], recount: Counts) ->
                 yield from _count(store, table, some, recount)
         else:
             yield str(error)
+    else:
+        for key, counted in found.items():
+            recount.put(key, counted)
 
 
-def _batch(store: SQLStore, bodies: list[bytes]) -> Counts:
-    found: Counts = {}
-    for body in bodies:
-        add_counts(found, store.count_batch(body))
-    return found
+def _tallies(store: SQLStore, table: str, bodies: list[bytes]) -> Iterable[tuple[Place, Tally]]:
+    if table == "submissions":
+        return store.packing.count(bodies)
+    return (item for body in bodies for item in store.count_batch(body).items())
 
 
-def _counts(store: SQLStore, table: str) -> tuple[Counts, list[str]]:
-    """The counts of a table, and the rows of it that are none."""
-    found: Counts = {}
-    wrong = []
-    sizes = {q.name: q.mechanism.tally().counts.size for q in store.collection.questions}
-    for name, number, n, counts in _rows(store, f"SELECT question, round, n, counts FROM {table}"):
-        if table == "tallies" and name in SEALED and (type(number), number) == (int, ROUND):
+def _counted(store: SQLStore, table: str, total: Pieces) -> Iterator[str]:
+    """Add the pieces of a table to others; names the rows of it that are none."""
+    sizes = {name: piece_sizes(m.cells) for name, m in store.packing.mechanisms.items()}
+    for *place, n, counts in _rows(store, f"SELECT {ROW} FROM {table}"):
+        key = Key(*place)
+        if table == "tallies" and key in map(seal_of, SEALED):
             continue
-        rounds = type(number) is int and 1 <= number <= store.collection.rounds
-        if name not in sizes or not rounds:
-            wrong.append(f"{table}: {name!r}, round {number!r}: there is no such question or round")
-        elif type(n) is not int or type(counts) is not bytes or len(counts) != 8 * sizes[name]:
-            wrong.append(f"{table}: {name}, round {number}: this is no row of {sizes[name]} counts")
+        if not _belongs(store, sizes, key):
+            told = ", ".join(f"{name} {value!r}" for name, value in key._asdict().items())
+            yield f"{table}: {told}: there is no such piece"
+            continue
+        size = sizes[key.report][key.piece]
+        if type(n) is not int or type(counts) is not bytes or len(counts) != 8 * size:
+            yield f"{table}: {store.named(key.place)}: this is no row of {size} counts"
+        elif key.piece and n:
+            yield f"{table}: {store.named(key.place)}: only the first piece has a number"
         else:
-            found[name, number] = (from_bytes(counts), n)
-    return found, wrong
+            total.put(key, from_row(n, counts))
 
 
-def _differences(kept: Counts, again: Counts) -> Iterator[str]:
-    for place in sorted({*kept, *again}):
-        (a, n), (b, m) = kept.get(place, (None, 0)), again.get(place, (None, 0))
+def _belongs(store: SQLStore, sizes: dict[str, list[int]], key: Key) -> bool:
+    """Whether there can be a piece with this key."""
+    if key.report not in sizes or {type(value) for value in key[1:]} != {int}:
+        return False
+    rounds, strata = store.packing.rounds, store.packing.strata
+    inside = 1 <= key.round <= rounds and 0 <= key.stratum < strata
+    return inside and 0 <= key.piece < len(sizes[key.report])
+
+
+def _differences(store: SQLStore, kept: Pieces, again: Pieces) -> Iterator[str]:
+    """The places where the tallies are not what all reports add up to."""
+    pieces: dict[Place, set[Key]] = defaultdict(set)
+    for key in (*kept, *again):
+        pieces[key.place].add(key)
+    for place, keys in sorted(pieces.items()):
+        n, m = (found.get(Key(*place), NOTHING)[0] for found in (kept, again))
         if n != m:
-            text = f"the tally has {n:,} reports, a recount {m:,}"
-            yield f"{place[0]}, round {place[1]}: {text}"
-        elif not np.array_equal(a, b):  # type: ignore[arg-type]
+            yield f"{store.named(place)}: the tally has {n:,} reports, a recount {m:,}"
+        elif any(_differ(kept.get(key, NOTHING)[1], again.get(key, NOTHING)[1]) for key in keys):
             text = f"the tally of {n:,} reports differs from a recount"
-            yield f"{place[0]}, round {place[1]}: {text}"
+            yield f"{store.named(place)}: {text}"
+
+
+def _differ(one: NDArray[np.int64], other: NDArray[np.int64]) -> bool:
+    """Whether two pieces differ; zeros are as good as none."""
+    return not np.array_equal(one, other) and bool(one.any() or other.any())

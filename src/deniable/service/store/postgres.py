@@ -12,9 +12,10 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from deniable.collection.manifest import Collection
+from deniable.collection.survey import Survey
+from deniable.collection.wording import Texts
 from deniable.errors import InvalidArgument, StoreUnavailable
 from deniable.extras import psycopg
-from deniable.service.store.base import check_store
 from deniable.service.store.links import Address, connect
 from deniable.service.store.sql import TABLES, SQLStore
 
@@ -34,27 +35,27 @@ _NO_INDEX = ("enable_indexscan", "enable_indexonlyscan", "enable_bitmapscan")
 class PostgresStore(SQLStore):
     """A store in a database; a connection that breaks is opened again."""
 
-    def __init__(self, address: Address, collection: Collection) -> None:
-        super().__init__(collection)
+    def __init__(self, address: Address, published: tuple[Collection, Texts]) -> None:
+        super().__init__(*published)
         self._address = address
         self._writing: Connection | None = None
 
     @classmethod
-    def open(cls, address: str, collection: Collection | None = None) -> PostgresStore:
-        """The store in a database; its tables are made if a collection is given."""
+    def open(cls, address: str, survey: Survey | None = None) -> PostgresStore:
+        """The store in a database; its tables are made if a survey is given."""
         parsed = Address.parse(address)
         with _clear(parsed), connect(parsed) as connection:
             _require_durable(parsed, connection.execute(f"SELECT {_ASKED}").fetchone())
-            if collection is not None:  # first, or what is asked next is answered from a cache
+            if survey is not None:  # first, or what is asked next is answered from a cache
                 connection.execute("SELECT pg_advisory_xact_lock(%s)", [_LOCK])
             there = _first(connection, "SELECT to_regclass('deniable.collection') IS NOT NULL")
-            if not there and collection is None:
+            if not there and survey is None:
                 raise InvalidArgument("store", parsed.shown, "a database with a collection")
-            if not there and collection is not None:
+            if not there and survey is not None:
                 connection.execute("CREATE SCHEMA deniable")
-                cls._create(connection, collection, **_TYPES)
-            row = connection.execute("SELECT version, manifest FROM collection").fetchone()
-        return cls(parsed, check_store(row, collection))
+                cls._create(connection, survey, **_TYPES)
+            published = cls._published(connection, survey)
+        return cls(parsed, published)
 
     def backup(self, target: str) -> None:
         raise InvalidArgument("store", self.place, "a file; PostgreSQL has pg_dump")

@@ -7,42 +7,60 @@ from __future__ import annotations
 
 import copy
 from abc import abstractmethod
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, closing, contextmanager, nullcontext
 from datetime import date
 from typing import Any, TypeVar
 
-import numpy as np
-from numpy.typing import NDArray
-
+from deniable import __version__
 from deniable.collection.manifest import Collection
-from deniable.errors import InvalidArgument
-from deniable.service.packing import Counts, add_counts
+from deniable.collection.survey import Survey
+from deniable.collection.wording import Texts
+from deniable.core.tally import Tally
+from deniable.errors import CorruptData, InvalidArgument
+from deniable.service.packing import Place
 from deniable.service.store.base import (
     CHUNK,
     EPOCH,
-    SCHEMA,
     Outcome,
     Store,
-    from_bytes,
     outcomes,
     require_date,
-    to_bytes,
     today,
 )
+from deniable.service.store.pieces import (
+    KEY,
+    ROW,
+    Counted,
+    Key,
+    Pieces,
+    added,
+    from_row,
+    paste,
+    to_row,
+)
 from deniable.service.store.seals import ROUND as SEAL
-from deniable.service.store.seals import seal_kept, seal_manifest, seal_tokens
+from deniable.service.store.seals import minus, seal_kept, seal_of, seal_rows
+from deniable.service.store.sources import SCHEMA, check_store, kept_texts, words_of
 
+#: Tallies, and those of reports that were purged.
+_COUNTS = (
+    "(report TEXT, round INTEGER, stratum INTEGER, piece INTEGER, n {whole} NOT NULL, "
+    "counts {bytes} NOT NULL, PRIMARY KEY (report, round, stratum, piece)){end}"
+)
+_KEPT = "(id {bytes} PRIMARY KEY, day INTEGER NOT NULL, body {bytes}){end}"
 #: Of SQLite and PostgreSQL alike, but for the names of two types.
 TABLES = (
-    "collection (version INTEGER NOT NULL, manifest {bytes} NOT NULL)",
-    "submissions (id {bytes} PRIMARY KEY, day INTEGER NOT NULL, body {bytes}){end}",
-    "batches (id {bytes} PRIMARY KEY, day INTEGER NOT NULL, body {bytes}){end}",
-    "tallies (question TEXT, round INTEGER, n {whole} NOT NULL, counts {bytes} NOT NULL, "
-    "PRIMARY KEY (question, round)){end}",
-    "purged (question TEXT, round INTEGER, n {whole} NOT NULL, counts {bytes} NOT NULL, "
-    "PRIMARY KEY (question, round)){end}",
+    "collection (version INTEGER NOT NULL, manifest {bytes} NOT NULL, skeleton {bytes} NOT NULL, "
+    "made_by TEXT NOT NULL)",
+    "texts (number INTEGER PRIMARY KEY, digest TEXT NOT NULL, document {bytes} NOT NULL, "
+    "day INTEGER NOT NULL){end}",
+    f"submissions {_KEPT}",
+    f"batches {_KEPT}",
+    f"tallies {_COUNTS}",
+    f"purged {_COUNTS}",
     "tokens (name TEXT PRIMARY KEY, hash {bytes} NOT NULL){end}",
+    "invitations (hash {bytes} PRIMARY KEY){end}",
 )
 #: Rows in one statement.
 ROWS = 250
@@ -100,30 +118,38 @@ class SQLStore(Store):
                 if rows:
                     self._insert(connection, rows)
             if rows:
-                counts = self.packing.count(fresh.values())
-                counts["submissions", SEAL] = seal_kept(rows)
-                self._count(connection, "tallies", counts)
+                pieces = Pieces({seal_of("submissions"): seal_kept(rows)})
+                for place, tally in self.packing.count(fresh.values()):
+                    pieces.add(place, tally)
+                self._count(connection, "tallies", pieces)
         return results
 
     def _insert_if_new(self, connection: Any, rows: list[tuple[bytes, int, bytes]]) -> bool:
         """Keep submissions if all of them are new, as nearly always, and say so; or none."""
         return False
 
-    def add_batch(self, name: bytes, body: bytes, counts: Counts) -> Outcome:
+    def add_batch(self, name: bytes, body: bytes, tallies: Mapping[Place, Tally]) -> Outcome:
         with self._transaction() as connection:
-            return self._add_batch(connection, name, body, counts)
+            return self._add_batch(connection, name, body, tallies)
 
-    def add_batches(self, batches: Iterable[tuple[bytes, bytes, Counts]]) -> list[Outcome]:
+    def add_batches(
+        self, batches: Iterable[tuple[bytes, bytes, Mapping[Place, Tally]]]
+    ) -> list[Outcome]:
         with self._transaction(patient=True) as connection:
             return [self._add_batch(connection, *batch) for batch in batches]
 
-    def _add_batch(self, connection: Any, name: bytes, body: bytes, counts: Counts) -> Outcome:
+    def _add_batch(
+        self, connection: Any, name: bytes, body: bytes, tallies: Mapping[Place, Tally]
+    ) -> Outcome:
         found = self._run(connection, "SELECT body FROM batches WHERE id = ?", [name])
         if (row := found.fetchone()) is not None:
             return Outcome.known if row[0] in (None, body) else Outcome.conflict
         values = (name, today(), body)
         self._run(connection, "INSERT INTO batches VALUES (?, ?, ?)", values)
-        self._count(connection, "tallies", {**counts, ("batches", SEAL): seal_kept([values])})
+        pieces = Pieces({seal_of("batches"): seal_kept([values])})
+        for place, tally in tallies.items():
+            pieces.add(place, tally)
+        self._count(connection, "tallies", pieces)
         return Outcome.counted
 
     @contextmanager
@@ -142,11 +168,42 @@ class SQLStore(Store):
             found = self._run(connection, "SELECT 1 FROM batches WHERE id = ?", [name])
             return found.fetchone() is not None
 
-    def counts(self) -> Counts:
-        return self._read("tallies")
+    def numbers(self) -> dict[Place, int]:
+        return self._numbers("tallies")
 
-    def purged(self) -> Counts:
-        return self._read("purged")
+    def purged(self) -> dict[Place, int]:
+        return self._numbers("purged")
+
+    def tallies(self) -> dict[Place, Tally]:
+        found: dict[Place, Tally] = {}
+        with self._reading() as connection:
+            asked = f"SELECT {ROW} FROM tallies WHERE round <> {SEAL} ORDER BY {KEY}"
+            for *key, n, counts in self._run(connection, asked).fetchall():
+                self._paste(found, Key(*key), n, counts)
+        return found
+
+    def tally(self, report: str, round_: int) -> Tally:
+        found = {Place(report, round_): Tally(self.packing.mechanisms[report])}
+        with self._reading() as connection:
+            asked = f"SELECT {ROW} FROM tallies WHERE report = ? AND round = ?"
+            for *key, n, counts in self._run(connection, asked, (report, round_)).fetchall():
+                self._paste(found, Key(*key)._replace(stratum=0), n, counts)
+        return found[Place(report, round_)]
+
+    def _paste(self, found: dict[Place, Tally], key: Key, n: Any, counts: Any) -> None:
+        """Put a piece into its tally."""
+        place = key.place
+        if place not in found:
+            if (mechanism := self.packing.mechanisms.get(key.report)) is None:
+                raise CorruptData(f"the store is damaged: there is no report {key.report!r}")
+            found[place] = Tally(mechanism)
+        paste(found[place], key.piece, from_row(n, counts))
+
+    def _numbers(self, table: str) -> dict[Place, int]:
+        with self._reading() as connection:
+            asked = f"SELECT report, round, stratum, n FROM {table} WHERE piece = 0"
+            rows = self._run(connection, f"{asked} AND round <> {SEAL}").fetchall()
+        return {Place(*place): n for *place, n in sorted(rows)}
 
     def singles(self) -> Iterator[list[bytes]]:
         with self._reading() as connection:
@@ -168,18 +225,17 @@ class SQLStore(Store):
         with self._transaction(patient=True) as connection:
             for table, count in (
                 ("submissions", self.packing.count),
-                ("batches", lambda bodies: self.count_batch(*bodies)),
+                ("batches", lambda bodies: self.count_batch(*bodies).items()),
             ):
-                gone: Counts = {}
-                change: Counts = {}
                 for rows in self._kept(connection, table, OLD, [day]):
-                    add_counts(gone, count([body for _, _, body in rows]))
-                    old, n = seal_kept(rows)
-                    blank, _ = seal_kept((name, came, None) for name, came, _ in rows)
-                    add_counts(change, {(table, SEAL): (blank - old, 0)})
-                    number += n
-                self._count(connection, "purged", gone)
-                self._count(connection, "tallies", change)
+                    gone, change = Pieces(), Pieces()
+                    for place, tally in count([body for _, _, body in rows]):
+                        gone.add(place, tally)
+                    change.put(seal_of(table), minus(seal_kept(rows)))
+                    change.put(seal_of(table), seal_kept((*row[:2], None) for row in rows))
+                    self._count(connection, "purged", gone)
+                    self._count(connection, "tallies", change)
+                    number += len(rows)
                 self._run(connection, f"UPDATE {table} SET body = NULL WHERE {OLD}", [day])
         self._shrink()
         return number
@@ -213,7 +269,7 @@ class SQLStore(Store):
             if self._run(connection, "SELECT 1 FROM tokens WHERE name = ?", [name]).fetchone():
                 raise InvalidArgument("name", name, "new: there is a token of this name")
             self._run(connection, "INSERT INTO tokens VALUES (?, ?)", (name, hashed))
-            self._count(connection, "tallies", {("tokens", SEAL): seal_tokens([(name, hashed)])})
+            self._count(connection, "tallies", {seal_of("tokens"): seal_rows([(name, hashed)])})
 
     def tokens(self) -> dict[str, bytes]:
         with self._reading() as connection:
@@ -224,38 +280,51 @@ class SQLStore(Store):
             found = self._run(connection, "SELECT name, hash FROM tokens WHERE name = ?", [name])
             rows = found.fetchall()
             self._run(connection, "DELETE FROM tokens WHERE name = ?", [name])
-            total, n = seal_tokens(rows)
-            self._count(connection, "tallies", {("tokens", SEAL): (-total, -n)})
-            return n > 0
-
-    def _read(self, table: str) -> Counts:
-        with self._reading() as connection:
-            statement = f"SELECT question, round, n, counts FROM {table} WHERE round <> {SEAL}"
-            rows = self._run(connection, statement)
-            return {(name, number): (from_bytes(c), n) for name, number, n, c in rows.fetchall()}
+            self._count(connection, "tallies", {seal_of("tokens"): minus(seal_rows(rows))})
+            return len(rows) > 0
 
     @classmethod
-    def _count(cls, connection: Any, table: str, more: Counts) -> None:
-        """Add to counts that another process may have changed in the meantime."""
-        for places in pieces(list(more)):
-            asked = f"(question, round) IN (VALUES {marks(2, len(places))})"
-            statement = f"SELECT question, round, n, counts FROM {table} WHERE {asked}"
-            rows = cls._run(connection, statement, flat(places)).fetchall()
-            before = {(name, number): (n, counts) for name, number, n, counts in rows}
-            after = [_added(place, more[place], before.get(place)) for place in places]
-            new = "SET n = excluded.n, counts = excluded.counts"
-            statement = f"INSERT INTO {table} VALUES {marks(4, len(after))}"
-            statement += f" ON CONFLICT (question, round) DO UPDATE {new}"
+    def _count(cls, connection: Any, table: str, more: Mapping[Key, Counted]) -> None:
+        """Add to pieces that another process may have changed in the meantime."""
+        for keys in parts(list(more)):
+            asked = f"({KEY}) IN (VALUES {marks(4, len(keys))})"
+            rows = cls._run(connection, f"SELECT {ROW} FROM {table} WHERE {asked}", flat(keys))
+            before = {tuple(key): from_row(n, counts) for *key, n, counts in rows.fetchall()}
+            after = [
+                (*key, *to_row(added(before[key], more[key]) if key in before else more[key]))
+                for key in keys
+            ]
+            statement = f"INSERT INTO {table} VALUES {marks(6, len(after))} ON CONFLICT ({KEY}) "
+            statement += "DO UPDATE SET n = excluded.n, counts = excluded.counts"
             cls._run(connection, statement, flat(after))
 
     @classmethod
-    def _create(cls, connection: Any, collection: Collection, **types: str) -> None:
+    def _create(cls, connection: Any, survey: Survey, **types: str) -> None:
         """Make the tables; the caller holds a transaction."""
         for table in TABLES:
             cls._run(connection, f"CREATE TABLE {table.format(**types)}")
-        row = (SCHEMA, collection.manifest)
-        cls._run(connection, "INSERT INTO collection VALUES (?, ?)", row)
-        cls._count(connection, "tallies", {("collection", SEAL): seal_manifest(*row)})
+        row = (SCHEMA, survey.collection.manifest, survey.skeleton or b"", __version__)
+        cls._run(connection, "INSERT INTO collection VALUES (?, ?, ?, ?)", row)
+        cls._count(connection, "tallies", {seal_of("collection"): seal_rows([row])})
+
+    @classmethod
+    def _published(cls, connection: Any, survey: Survey | None) -> tuple[Collection, Texts]:
+        """The collection of a store, and its texts; those of the survey are kept if they are new.
+
+        With a survey, the caller holds a transaction.
+        """
+        row = cls._run(connection, "SELECT * FROM collection").fetchone()
+        collection = check_store(row, survey)
+        asked = "SELECT number, document FROM texts ORDER BY number DESC LIMIT 1"
+        latest = cls._run(connection, asked).fetchone()
+        kept = kept_texts(latest[0], latest[1], collection) if latest else Texts.plain(collection)
+        words = words_of(survey, collection)
+        if words is None or (latest and words.document == kept.document):
+            return collection, kept
+        row = (latest[0] + 1 if latest else 1, words.digest, words.document, today())
+        cls._run(connection, "INSERT INTO texts VALUES (?, ?, ?, ?)", row)
+        cls._count(connection, "tallies", {seal_of("texts"): seal_rows([row])})
+        return collection, words
 
 
 def _chunks(found: Any) -> Iterator[list[Any]]:
@@ -264,21 +333,11 @@ def _chunks(found: Any) -> Iterator[list[Any]]:
             yield rows
 
 
-def _added(
-    place: tuple[str, int], more: tuple[NDArray[np.int64], int], before: tuple[int, bytes] | None
-) -> tuple[str, int, int, bytes]:
-    """The row of a place with more counts."""
-    counts, n = more
-    if before is None:
-        return (*place, n, to_bytes(counts))
-    return (*place, n + before[0], to_bytes(counts + from_bytes(before[1])))
-
-
 # One statement for many rows: whenever SQLite is called, the writer lets other threads work, and
 # then waits for its turn again.
 
 
-def pieces(rows: list[Row]) -> Iterator[list[Row]]:
+def parts(rows: list[Row]) -> Iterator[list[Row]]:
     """Rows in parts that one statement can take."""
     for start in range(0, len(rows), ROWS):
         yield rows[start : start + ROWS]

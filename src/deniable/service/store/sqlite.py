@@ -16,10 +16,11 @@ from functools import cache
 from pathlib import Path
 
 from deniable.collection.manifest import Collection
+from deniable.collection.survey import Survey
+from deniable.collection.wording import Texts
 from deniable.errors import CorruptData, InvalidArgument, StoreUnavailable, shorten
-from deniable.service.store.base import check_store
 from deniable.service.store.copies import new_copy
-from deniable.service.store.sql import ROWS, TABLES, SQLStore, flat, marks, pieces
+from deniable.service.store.sql import ROWS, TABLES, SQLStore, flat, marks, parts
 from deniable.storage.database import DAMAGE, PATIENCE
 from deniable.storage.files import Identity, create, identity, real_file
 
@@ -35,8 +36,10 @@ _NO_LOG = {sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_READONLY}
 class SQLiteStore(SQLStore):
     """A store in a file. It writes only as long as the file has its name."""
 
-    def __init__(self, path: Path, collection: Collection, file: Identity | None) -> None:
-        super().__init__(collection)
+    def __init__(
+        self, path: Path, published: tuple[Collection, Texts], file: Identity | None
+    ) -> None:
+        super().__init__(*published)
         self.path = path
         self._writing: sqlite3.Connection | None = None
         #: The files that are open, and which they were.
@@ -44,24 +47,24 @@ class SQLiteStore(SQLStore):
         self._lost = False
 
     @classmethod
-    def open(cls, path: str, collection: Collection | None = None) -> SQLiteStore:
-        """The store in a file, which is made if there is none and a collection is given."""
+    def open(cls, path: str, survey: Survey | None = None) -> SQLiteStore:
+        """The store in a file, which is made if there is none and a survey is given."""
         file = real_file("store", path)
-        if collection is not None:
+        if survey is not None:
             with suppress(OSError):  # it is there already, or SQLite will say why it cannot be
                 os.close(create(file))
         elif not os.path.lexists(file):
             raise InvalidArgument("store", path, "a file that exists")
         _require_own_log(file)
         with _clear(file), closing(_readable(file)) as connection:
-            if collection is not None:
-                connection.execute("BEGIN IMMEDIATE")
-                if not connection.execute("SELECT 1 FROM sqlite_master").fetchone():
-                    cls._create(connection, collection, **_TYPES)
-                connection.execute("COMMIT")
-            row = connection.execute("SELECT version, manifest FROM collection").fetchone()
+            connection.execute("BEGIN" if survey is None else "BEGIN IMMEDIATE")
+            empty = not connection.execute("SELECT 1 FROM sqlite_master").fetchone()
+            if empty and survey is not None:
+                cls._create(connection, survey, **_TYPES)
+            published = cls._published(connection, survey)
+            connection.execute("COMMIT")
             opened = identity(file)
-        return cls(file, check_store(row, collection), opened)
+        return cls(file, published, opened)
 
     def backup(self, target: str) -> None:
         file = real_file("target", target)
@@ -144,7 +147,7 @@ class SQLiteStore(SQLStore):
 
     def _known(self, connection: sqlite3.Connection, ids: list[bytes]) -> dict[bytes, bytes | None]:
         found: dict[bytes, bytes | None] = {}
-        for some in pieces(ids):
+        for some in parts(ids):
             statement = (
                 f"SELECT id, body FROM submissions WHERE id IN (VALUES {marks(1, len(some))})"
             )
@@ -155,7 +158,7 @@ class SQLiteStore(SQLStore):
         self, connection: sqlite3.Connection, fresh: list[tuple[bytes, int, bytes]]
     ) -> None:
         """If one is not new, the whole transaction is undone: SQLite need not keep what it was."""
-        for some in pieces(fresh):
+        for some in parts(fresh):
             statement = f"INSERT OR ROLLBACK INTO submissions VALUES {marks(3, len(some))}"
             connection.execute(statement, flat(some))
 

@@ -1,0 +1,91 @@
+"""Tallies as a store keeps them: cut into pieces, of which a commit rewrites those that it touches.
+
+A tally of many cells is large, and a group of submissions touches few of them. The number of
+reports stands at piece 0, which is always there, and is read without any counts. A piece that is
+not there has zeros only.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from deniable.core.tally import Tally
+from deniable.errors import CorruptData
+from deniable.service.packing import Place
+
+#: Cells in one piece.
+PIECE = 8192
+#: A number of reports or rows, and counts.
+Counted = tuple[int, NDArray[np.int64]]
+
+
+class Key(NamedTuple):
+    """Where a piece is kept."""
+
+    report: str
+    round: int
+    stratum: int = 0
+    piece: int = 0
+
+    @property
+    def place(self) -> Place:
+        return Place(*self[:3])
+
+
+#: The columns of a key, and all of a row.
+KEY = ", ".join(Key._fields)
+ROW = f"{KEY}, n, counts"
+
+
+class Pieces(dict[Key, Counted]):
+    """Sums of tallies, and of seals, piece by piece."""
+
+    def add(self, place: Place, tally: Tally) -> None:
+        """Add what a tally counts; pieces that it does not touch are left out."""
+        for piece, start in enumerate(range(0, tally.counts.size, PIECE)):
+            counts = tally.counts[start : start + PIECE]
+            if not piece:
+                self.put(Key(*place), (tally.n, counts))
+            elif counts.any():
+                self.put(Key(*place, piece), (0, counts))
+
+    def put(self, key: Key, more: Counted) -> None:
+        """Add to one piece."""
+        self[key] = added(self[key], more) if key in self else more
+
+
+def added(before: Counted, more: Counted) -> Counted:
+    """The sum of two pieces of the same length."""
+    if before[1].size != more[1].size:
+        raise CorruptData("the store is damaged: a tally has another length")
+    return before[0] + more[0], before[1] + more[1]
+
+
+def piece_sizes(cells: int) -> list[int]:
+    """The lengths of the pieces of a tally."""
+    return [min(PIECE, cells - start) for start in range(0, cells, PIECE)]
+
+
+def paste(tally: Tally, piece: int, more: Counted) -> None:
+    """Add a piece to the tally that it is a part of."""
+    start = piece * PIECE
+    cells = tally.counts[start : start + PIECE]
+    if piece < 0 or not cells.size or cells.size != more[1].size:
+        raise CorruptData("the store is damaged: a tally has another length")
+    cells += more[1]
+    tally.n += more[0]
+
+
+def from_row(n: Any, counts: Any) -> Counted:
+    """A piece as a row has it."""
+    if type(n) is not int or type(counts) is not bytes or len(counts) % 8:
+        raise CorruptData("the store is damaged: a tally is no row of counts")
+    return n, np.frombuffer(counts, dtype="<i8")
+
+
+def to_row(counted: Counted) -> tuple[int, bytes]:
+    n, counts = counted
+    return n, counts.astype("<i8", copy=False).tobytes()
