@@ -1,5 +1,7 @@
 """Run against an installed wheel in a clean environment: the base install does the main job."""
 
+import json
+import re
 from pathlib import Path
 
 import numpy as np
@@ -13,10 +15,19 @@ for name in ("grr", "oue", "ss", "olh", "hr"):
     assert abs(estimate.frequencies[0] - 0.6) < 0.15, estimate
     assert mechanism.guarantee.epsilon <= 2.0
     print(estimate)
+hours = np.random.default_rng(8).uniform(4, 10, 5_000)
+mean = dn.DRR(dn.Number(0, 24), epsilon=2.0)
+found = mean.tally(mean.privatize(hours)).estimate()
+assert abs(found.mean - 7) < 1.5, found
+print(found)
 package = Path(dn.__file__).parent
 assert (package / "py.typed").exists()
 static = package / "service" / "static"
-for name in ("client.js", "promise.js", "book.js", "dashboard.html", "answer.html", "style.css"):
+for name in ("dashboard.html", "answer.html", "style.css"):
     assert (static / name).stat().st_size, name
-assert "Client" in (static / "client.js").read_text()
+client = static / "client"
+wanted = {f"{module}.js" for module in json.loads((client / "families.json").read_text())}
+for file in client.glob("*.js"):
+    wanted |= set(re.findall(r"'\./(\w+\.js)'", file.read_text()))
+assert {"core.js", "numbers.js"} <= wanted <= {file.name for file in client.glob("*.js")}, wanted
 print("the wheel works")

@@ -21,11 +21,12 @@ from command import run
 from deniable.cli.collecting import _written
 from deniable.collection.batches import read_batch
 from deniable.collection.example import EXAMPLE, to_toml
+from deniable.collection.manifest import Collection, Field
 from deniable.collection.survey import read_survey, survey_of
 from deniable.service.intake import Intake
 from deniable.service.store import open_store
 from deniable.studio.interview import certainty, suggestion
-from deniable.studio.surveys import half_width
+from deniable.studio.surveys import sentences
 
 ANSWERS = {"smoking": "daily", "sick": True, "sleep": 6.5, "medicine": "aspirin"}
 
@@ -42,7 +43,7 @@ def store(survey, tmp_path):
     """A store with 20 single submissions and a batch of 30."""
     client = dn.Client(survey)
     path = tmp_path / "survey.db"
-    opened = open_store(str(path), client.collection)
+    opened = open_store(str(path), read_survey(survey))
     intake = Intake(client.collection)
     opened.add([intake.single(client.prepare(ANSWERS).to_json()) for _ in range(20)])
     import pyarrow as pa
@@ -56,7 +57,7 @@ def store(survey, tmp_path):
 
 def counts(path):
     opened = open_store(str(path))
-    found = {place: n for place, (_, n) in opened.counts().items()}
+    found = opened.numbers()
     opened.close()
     return found
 
@@ -70,7 +71,7 @@ def test_check_explains_and_publishes(survey, tmp_path):
     assert "98.2 %" in text
     rows = json.loads(run("check", manifest, "-f", "json").stdout)
     assert [row["question"] for row in rows] == list(ANSWERS)
-    assert read_survey(manifest).digest == read_survey(survey).digest
+    assert read_survey(manifest).collection == read_survey(survey).collection
 
 
 def textbook_error(k, epsilon, n):
@@ -108,6 +109,74 @@ def test_check_says_what_is_hopeless_and_what_would_help(n, tmp_path):
     assert ("too few people. With 500 respondents the error is ± 11 points." in text) == hopeless
 
 
+HOURS = {"name": "hours", "ask": "How long?", "kind": "number", "lo": 0, "hi": 24}
+
+
+@pytest.mark.parametrize(
+    ("n", "verdict", "told"),
+    [
+        (100, "too few people", "With 100 respondents the error is ± 5.1. You need"),
+        (2000, "rough", "A mean of 12 will show as 12 ± 1.1 (2,000 people, epsilon 1). For ± 0.6"),
+        (20_000, "good", "A mean of 12 will show as 12 ± 0.34 (20,000 people, epsilon 1)."),
+    ],
+)
+def test_check_judges_a_mean_in_its_own_unit(n, verdict, told, tmp_path):
+    """A dithered bit has the variance 1 / 12, and e / (e - 1)^2 when it is randomised.
+
+    That is for endless strata of offsets; as many as reports allow cost at most 10 % more.
+    """
+    file = tmp_path / "survey.toml"
+    file.write_text(to_toml({"title": "T", "epsilon": 1.0, "respondents": n, "questions": [HOURS]}))
+    code = int(verdict == "too few people")
+    text = " ".join(run("check", file, code=code).stdout.split())
+    assert f"hours: {verdict}. {told}" in text
+    assert "numbers from 0 to 24" in text
+    (row,) = json.loads(run("check", file, "-f", "json", code=code).stdout)
+    assert (row["verdict"], row["kind"], row["mechanism"]) == (verdict, "number", "DRR")
+    bit = 1.959963985 * 24 * math.sqrt((math.e / (math.e - 1) ** 2 + 1 / 12) / n)
+    assert bit < row["error"] < 1.1 * bit
+    if row["people_needed"]:
+        again = run("check", file, "-n", row["people_needed"], "-f", "json").stdout
+        assert json.loads(again)[0]["verdict"] == "good"
+
+
+def test_check_tells_who_answers_what(survey, tmp_path):
+    assert "Each person answers all 4 questions." in run("check", survey).stdout
+    file = tmp_path / "drawn.toml"
+    file.write_text(survey.read_text().replace('"split"', '"sampled"'))
+    text = " ".join(run("check", file).stdout.split())
+    assert "answers one of smoking, sick, sleep and medicine, which their device draws." in text
+    rows = json.loads(run("check", file, "-f", "json").stdout)
+    assert [row["reports"] for row in rows] == [5000] * 4
+    assert [row["epsilon"] for row in rows] == pytest.approx([4.0] * 4)
+    assert len({row["bytes"] for row in rows}) == 1  # which question was drawn does not show
+
+
+def test_what_is_sent_openly_is_told():
+    m = dn.GRR(["a", "b"], 1.0)
+    fields = (Field("region", ("north", "south")),)
+    told = " ".join(sentences(Collection.split({"it": m}, 1.0, fields=fields)))
+    assert "Not protected: region." in told
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "told"),
+    [
+        (b'"deniable":2', b'"deniable":1', "made by version 0.1, which was never released"),
+        (b'"epsilon":4,', b'"epsilon":3,', "which is what the reports spend"),
+        (b"{", b"{ ", "not written in canonical JSON"),
+    ],
+)
+def test_a_manifest_that_is_refused_gets_one_line(old, new, told, survey, tmp_path):
+    manifest = tmp_path / "manifest.json"
+    changed = read_survey(survey).collection.manifest.replace(old, new, 1)
+    manifest.write_bytes(changed)
+    said = run("check", manifest, code=2).stderr
+    assert said.startswith("deniable: ")
+    assert told in said
+    assert len(said.splitlines()) == 1
+
+
 @pytest.mark.parametrize("extra", [{}, {"divide": "sampled"}, {"rounds": 3, "changes": 1}], ids=str)
 def test_what_check_proposes_is_enough(extra, tmp_path):
     """Whoever does as they are told gets a good survey: every kind, divided and repeated."""
@@ -115,7 +184,7 @@ def test_what_check_proposes_is_enough(extra, tmp_path):
 
     def rows(**changed):
         # Designing texts for rounds takes seconds.
-        questions = EXAMPLE["questions"][:3] if "rounds" in extra else EXAMPLE["questions"]
+        questions = [*EXAMPLE["questions"][: 3 if "rounds" in extra else 4], HOURS]
         data = {**EXAMPLE, "epsilon": 1.0, "respondents": 200, **extra, **changed}
         data["questions"] = questions
         file.write_text(to_toml(data))
@@ -144,9 +213,8 @@ def test_the_error_of_a_text_holds_whatever_else_is_answered():
     """Beside one answer that all others give, simulated; fixed seed, 95 % of 200 runs within."""
     question = {"name": "it", "ask": "Which?", "kind": "text", "candidates": []}
     data = {"title": "T", "epsilon": 2.0, "respondents": 2000, "questions": [question]}
-    collection = survey_of(data)
-    m, rng = collection.questions[0].mechanism, np.random.default_rng(1)
-    error = half_width(collection, collection.questions[0], 2000)
+    m, rng = survey_of(data).collection.asked("it").mechanism, np.random.default_rng(1)
+    error = m.task.half_width(m, 2000)
     found = []
     for turn in range(200):  # of other texts each time: what collides is chance, too
         answers = [f"rare {turn}"] * 200 + [f"common {turn}"] * 1800
@@ -168,25 +236,51 @@ def test_init_asks(tmp_path):
         "Commuting", "many", "5,000", "zero", "2",
         "How do you travel to work?", "To Work", "", "guess", "ch",
         "car, alone", "", "train", "train", "other", "", "y",
-        "How many minutes does it take?", "work", "minutes", "number", "30, 15", "15, 30", "y",
+        "How many minutes does it take?", "work", "minutes", "number", "sum",
+        "groups", "30, 15", "15, 30", "y",
         "Ever without a ticket?", "", "yes/no", "maybe", "n",
         "n", "3", "5", "1", "y",
     ]  # fmt: skip
     text = run("init", text="\n".join(answers) + "\n", cwd=tmp_path)
     assert "deniable check survey.toml" in text.stdout
-    refusals = ["must be a number", "Kind must be one of", "ascending", "from 0 to 2", "at least 2",
-                "only once", "the first a letter", "another than those", "yes or no"]  # fmt: skip
+    refusals = ["must be a number", "Kind must be one of", "ascending", "from 0 to 2",
+                "at least two", "one of groups, mean", "only once", "the first a letter",
+                "another than those", "one of yes, no"]  # fmt: skip
     for refused in refusals:
         assert refused in text.stderr
     assert 'thought "50:50" beforehand can be at most 73 % sure afterwards.' in text.stdout
     assert "can be at most 88 % sure" in text.stdout  # the summary of what was chosen
     (judged,) = [line.strip() for line in text.stdout.split("\n") if "work: too few" in line]
     assert judged in " ".join(run("check", "survey.toml", code=1, cwd=tmp_path).stdout.split())
-    found = read_survey(tmp_path / "survey.toml")
+    found = read_survey(tmp_path / "survey.toml").collection
     assert [q.name for q in found.questions] == ["work", "minutes", "ticket"]
-    assert found.questions[0].mechanism.domain.labels == ("car, alone", "train", "other")
+    assert found.questions[0].domain.labels == ("car, alone", "train", "other")
     assert (found.rounds, found.changes, found.epsilon) == (3, 1, 2.0)
     assert "survey.toml already exists" in run("init", code=2, cwd=tmp_path).stderr
+
+
+def test_init_asks_for_the_range_of_a_mean(tmp_path):
+    """A range that is none is asked for again, and nothing else."""
+    answers = [
+        "Sleep",
+        "",
+        "",
+        "How many hours?",
+        "",
+        "number",
+        "m",
+        "24",
+        "0",
+        "0",
+        "24",
+        "n",
+        "1",
+    ]
+    text = run("init", text="\n".join([*answers, "y", ""]), cwd=tmp_path)
+    assert "Hi must be above lo = 24 (got 0" in text.stderr
+    assert "(hours, numbers from 0 to 24)" in text.stdout
+    (asked,) = read_survey(tmp_path / "survey.toml").collection.questions
+    assert asked.domain == dn.Number(0, 24)
 
 
 YES_NO = ["Do you?", "do", "yes/no"]
@@ -209,7 +303,7 @@ def test_init_does_not_lose_what_was_answered(answers, refused, tmp_path):
     """What the survey would refuse at the end is refused at once, and asked again."""
     asked = run("init", text="\n".join(["Title", "1000", *answers]) + "\n", cwd=tmp_path)
     assert refused in asked.stderr
-    assert len(read_survey(tmp_path / "survey.toml").questions) == 1
+    assert len(read_survey(tmp_path / "survey.toml").collection.questions) == 1
 
 
 def test_init_says_what_epsilon_means():
@@ -290,8 +384,8 @@ def test_lines_can_be_edited_at_a_terminal(tmp_path):
     )
     assert code == 0
     found = read_survey(tmp_path / "survey.toml")
-    assert found.title == "Trips"
-    assert found.questions[0].mechanism.domain.labels == ("car, alone", "train")
+    assert found.texts.title == "Trips"
+    assert found.collection.questions[0].domain.labels == ("car, alone", "train")
 
 
 def test_an_interrupt_leaves_no_file(tmp_path):
@@ -362,7 +456,7 @@ def test_verify_store_recounts(store):
     assert "smoking, round 1: 50 reports recounted; the tally" in run("verify-store", store).stdout
     opened = open_store(str(store))
     with opened._transaction() as connection:
-        connection.execute("UPDATE tallies SET n = 51 WHERE question = 'sick'")
+        connection.execute("UPDATE tallies SET n = 51 WHERE report = 'sick'")
     opened.close()
     text = run("verify-store", store, code=1).stdout
     assert "sick, round 1: the tally has 51 reports, a recount 50" in text
@@ -387,11 +481,36 @@ def test_export_and_import(store, survey, tmp_path):
     assert "holds other reports" in run("import", copy, tmp_path / "later", code=2).stderr
     assert "holds other reports" in run("import", store, folder, code=2).stderr
     assert "204 reports" in run("import", copy, tmp_path / "later", "--add").stdout
-    other = tmp_path / "other.toml"
-    other.write_text(survey.read_text().replace("Health", "Wealth"))
-    elsewhere = tmp_path / "elsewhere.db"
-    open_store(str(elsewhere), read_survey(other)).close()
-    assert "a store of its own" in run("import", elsewhere, folder, code=2).stderr
+    for name, (old, new) in {"worded": ("Health", "Wealth"), "other": ("4.0", "3.0")}.items():
+        file = tmp_path / f"{name}.toml"
+        file.write_text(survey.read_text().replace(old, new))
+        open_store(str(file.with_suffix(".db")), read_survey(file)).close()
+    assert "200 reports were counted" in run("import", tmp_path / "worded.db", folder).stdout
+    assert "a store of its own" in run("import", tmp_path / "other.db", folder, code=2).stderr
+
+
+def test_estimate_a_question_that_devices_drew(tmp_path):
+    """Among 400 who spend epsilon 8 on one of two questions; who drew it is a sample of all.
+
+    At least 130 drew it (7 standard errors); then 0.3 is more than 6 standard errors of a share.
+    """
+    questions = [HOURS, EXAMPLE["questions"][1]]
+    data = {"title": "T", "epsilon": 8.0, "divide": "sampled", "questions": questions}
+    made = survey_of(data)
+    (report,) = made.collection.reports
+    answers = {"hours": [8] * 400, "sick": [True] * 100 + [False] * 300}
+    reports = report.mechanism.privatize(answers, np.random.default_rng(8))
+    reports.to_parquet(tmp_path / "all.parquet")
+    (tmp_path / "all.tally").write_bytes(report.mechanism.tally(reports).to_bytes())
+    for source in ("all.parquet", "all.tally"):
+        given = ("estimate", tmp_path / source, "-f", "json", "--question")
+        hours, sick = (json.loads(run(*given, name).stdout) for name in ("hours", "sick"))
+        assert hours["n"] + sick["n"] == 400
+        assert abs(sick["values"][0]["frequency"] - 0.25) < 0.3
+        assert abs(hours["values"][0]["estimate"] - 8) < 24 * 0.3
+        assert hours["population"] == sick["population"] == "everyone"
+        assert "one of hours, sick" in run(*given, "sleep", code=2).stderr
+        assert "'--question' must be given" in run(*given[:2], code=2).stderr
 
 
 def test_purge_keeps_what_was_counted(store):

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from deniable.cli.options import Chart, Epsilon, Layout, Mechanisms, Size, check_charts, save_charts
-from deniable.studio.formats import Format
+from deniable.views.formats import Format
 
 if TYPE_CHECKING:
     from numpy.random import Generator
@@ -15,29 +15,31 @@ if TYPE_CHECKING:
 
 def mechanisms(size: Size = 16, epsilon: Epsilon = 1.0, layout: Layout = Format.table) -> None:
     """List the mechanisms: source, size of a report, variance, and what each is good for."""
+    from deniable.audit.survey import usual_domain
     from deniable.mechanisms import mechanisms as registry
-    from deniable.studio.tables import show
+    from deniable.views.tables import show
 
     rows = []
     for name, family in registry().items():
-        one = family(family.only_size or size, epsilon)
+        one = family.example(usual_domain(family, size), epsilon)
         rows.append(
             {
                 "name": name,
                 "paper": family.paper,
+                "answers": one.domain.words(),
                 "bits": one.bits_per_report,
-                "n_variance": float(one.variance(1, 1 / one.domain.size)),
+                "n_variance": one.task.error(one, 1) ** 2 if one.tasks else None,
                 "good_for": family.good_for,
             }
         )
-    title = f"k = {size} (brr: 2), epsilon = {epsilon:g}; n x variance of a frequency"
+    title = f"epsilon = {epsilon:g}; n x variance of a share, or of a mean"
     show(rows, layout, f"{title}; longitudinal: of a first report, with half of epsilon")
 
 
 def methods(layout: Layout = Format.table) -> None:
     """List the methods of estimation: source, what each does, and its options."""
     from deniable.estimation.methods import METHODS
-    from deniable.studio.tables import show
+    from deniable.views.tables import show
 
     rows = [
         {
@@ -82,9 +84,9 @@ def simulate(
     """Simulate collections: the error of each mechanism and method, beside its prediction."""
     import numpy as np
 
-    from deniable.studio.charts import error_chart
     from deniable.studio.simulate import population
-    from deniable.studio.tables import show
+    from deniable.views.rows import error_chart
+    from deniable.views.tables import show
 
     check_charts(chart)
     chosen = _choose(mechanism, size, epsilon)
@@ -98,11 +100,12 @@ def simulate(
 
 
 def _choose(names: list[str] | None, size: int, epsilon: float) -> list[Any]:
-    from deniable.mechanisms import mechanism as build
-    from deniable.mechanisms import mechanisms
+    from deniable.core.domain import Domain
+    from deniable.mechanisms.frequency import find_oracle, frequency_oracles
 
-    every = [name for name, family in mechanisms().items() if family.only_size in (None, size)]
-    return [build(name, size, epsilon) for name in names or every]
+    listed = Domain(size)
+    every = [name for name, one in frequency_oracles().items() if one.unsuited(listed) is None]
+    return [find_oracle(name)(listed, epsilon) for name in names or every]
 
 
 def _methods(names: str, mechanism: Any) -> list[str]:
@@ -155,7 +158,7 @@ def bench(
     from rich.progress import track
 
     from deniable.studio.bench import bounds, measure
-    from deniable.studio.tables import show
+    from deniable.views.tables import show
 
     limits = bounds()
     cases = [one for k in size or [16, 128, 1024] for one in _choose(mechanism, k, epsilon)]

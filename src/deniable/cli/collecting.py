@@ -12,13 +12,13 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from deniable.cli.options import Layout
-from deniable.studio.formats import Format
+from deniable.views.formats import Format
 
 if TYPE_CHECKING:
-    from deniable.collection.manifest import Collection
+    from deniable.collection.survey import Survey
     from deniable.studio.verdicts import Redesign, Verdict
 
-Survey = Annotated[str, typer.Argument(help="A survey (TOML) or a manifest (JSON).")]
+SurveyFile = Annotated[str, typer.Argument(help="A survey (TOML) or a manifest (JSON).")]
 StoreAt = Annotated[str, typer.Argument(help="The store: a file, or postgresql://...")]
 #: Environment variable with the key of the collection: arguments show in lists of processes.
 KEY = "DENIABLE_KEY"
@@ -56,18 +56,18 @@ def _interviewed(file: Path) -> dict[str, Any]:
     """The survey that somebody describes at the terminal, and wants to be written."""
     from functools import partial
 
-    from deniable.collection.survey import question_of
+    from deniable.collection.survey import mechanism_of
     from deniable.studio.interview import agreed, interview, summary
     from deniable.studio.verdicts import verdicts
 
     typer.echo(f"This writes {file}, which you can edit later. Ctrl-C stops without writing.\n")
     try:
-        survey, collection = interview()
-        judged = verdicts(collection, survey["respondents"], partial(question_of, survey))
-        found = [one.sentence for one in judged]
-        typer.echo(f"{summary(survey, collection, found)}\n")
+        data, survey = interview()
+        people = data["respondents"]
+        judged = verdicts(survey.collection, people, partial(mechanism_of, data))
+        typer.echo(f"{summary(survey, people, [one.sentence for one in judged])}\n")
         if agreed(f"Write {file}?", default=True):
-            return survey
+            return data
     except (KeyboardInterrupt, EOFError):
         typer.echo()
     typer.echo("Stopped. Nothing was written.", err=True)
@@ -99,67 +99,73 @@ def check(
 ) -> None:
     """Review a survey before you publish it: privacy cost, expected error, problems.
 
-    Ends with exit code 1 if a question has too few people: if an answer that 10 % of them give has
-    an error of 10 points or more.
+    Ends with exit code 1 if a question has too few people: if its result would tell next to
+    nothing.
     """
     from deniable.errors import InvalidArgument
-    from deniable.studio.surveys import expectations
-    from deniable.studio.tables import show
     from deniable.studio.verdicts import verdicts
+    from deniable.views.tables import show
 
     if manifest is not None and manifest.exists():
         raise InvalidArgument("--manifest", str(manifest), "a file that does not exist yet")
-    collection, expected, redesign = _source(survey)
-    found = verdicts(collection, respondents or expected, redesign)
-    rows = expectations(collection, respondents or expected)
+    found, expected, redesign = _source(survey)
+    judged = verdicts(found.collection, respondents or expected, redesign)
     if layout is Format.table:
-        _explain(collection, rows, found)
+        _explain(found, judged)
     else:
-        show([row | one.to_row() for row, one in zip(rows, found, strict=True)], layout)
+        show([one.to_row() for one in judged], layout)
     if manifest is not None:
-        manifest.write_bytes(collection.manifest)
-        typer.echo(f"manifest: {manifest}, digest {collection.digest}", err=True)
-    if any(one.hopeless for one in found):
+        manifest.write_bytes(found.collection.manifest)
+        typer.echo(f"manifest: {manifest}, digest {found.collection.digest}", err=True)
+    if any(one.hopeless for one in judged):
         raise typer.Exit(1)
 
 
-def _explain(collection: Collection, rows: list[dict[str, Any]], found: list[Verdict]) -> None:
+#: What the table of `check` shows of each question; errors are told in sentences below it.
+_SHOWN = ("question", "answers", "mechanism", "epsilon", "bytes", "reports")
+
+
+def _explain(survey: Survey, judged: list[Verdict]) -> None:
     """A survey in words, and a table of its questions."""
     from rich.console import Console
 
     from deniable.studio.surveys import sentences
-    from deniable.studio.tables import plain, show
+    from deniable.views.tables import plain, show
 
     console = Console(highlight=False)
-    console.print(plain(collection.title), style="bold", markup=False)
-    for sentence in sentences(collection):
+    console.print(plain(survey.texts.title), style="bold", markup=False)
+    for sentence in sentences(survey.collection):
         console.print(sentence, markup=False)
-    show(rows, Format.table, "error: half a 95 % interval of an answer that 10 % of people give")
-    for one in found:
+    rows = [{name: one.to_row()[name] for name in _SHOWN} for one in judged]
+    show(rows, Format.table, "epsilon per person; reports expected in one round")
+    for one in judged:
         style = "red" if one.hopeless else None
         console.print(one.sentence, style=style, markup=False)
 
 
-def _source(source: str) -> tuple[Collection, int, Redesign | None]:
-    """A collection, the respondents that it expects, and how it would be with another epsilon."""
+def _source(source: str) -> tuple[Survey, int, Redesign | None]:
+    """A survey, the respondents that it expects, and how it would be with another epsilon."""
     from functools import partial
 
     from deniable.collection.manifest import Collection
-    from deniable.collection.survey import RESPONDENTS, question_of, read_source, survey_of
+    from deniable.collection.survey import RESPONDENTS, Survey, mechanism_of, read_source, survey_of
     from deniable.collection.transport import Transport
+    from deniable.collection.wording import Texts
 
     if "://" in source:
-        data: Any = Transport(source, insecure=True).get("/v1/manifest")
-    else:
-        data = read_source(source)
+        transport = Transport(source, insecure=True)
+        collection = Collection.from_manifest(transport.get("/v2/manifest"))
+        texts = Texts.from_document(transport.get("/v2/texts")).check(collection)
+        return Survey(collection, texts), RESPONDENTS, None
+    data = read_source(source)
     if isinstance(data, bytes):
-        return Collection.from_manifest(data), RESPONDENTS, None
-    collection = survey_of(data)
-    return collection, data.get("respondents", RESPONDENTS), partial(question_of, data)
+        collection = Collection.from_manifest(data)
+        return Survey(collection, Texts.plain(collection)), RESPONDENTS, None
+    return survey_of(data), data.get("respondents", RESPONDENTS), partial(mechanism_of, data)
 
 
 def serve(
-    survey: Survey,
+    survey: SurveyFile,
     store: Annotated[
         str | None,
         typer.Option(help="A file, or postgresql://... (default: NAME.db beside the survey)."),
@@ -237,10 +243,10 @@ def _greet(store: Any, address: str, key: str | None, at: tuple[str, int]) -> No
     door = f"{where}/  (make a token: {_command('token', _written(store, address), 'analyst')})"
     if seen and not store.tokens():
         door = f"{where}/#token={new_token(store, 'first')}"
-    typer.echo(f"{store.collection.title!r}, collection {store.collection.digest[:12]}")
+    typer.echo(f"{store.texts.title!r}, collection {store.collection.digest[:12]}")
     typer.echo(f"  questionnaire  {answer}")
     typer.echo(f"  dashboard      {door}")
-    typer.echo(f"  API            {where}/v1/openapi.json")
+    typer.echo(f"  API            {where}/v2/openapi.json")
     typer.echo(f"  store          {store.place}; stop with Ctrl-C")
     sys.stdout.flush()
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from deniable.cli.options import Layout
-from deniable.studio.formats import Format
+from deniable.views.formats import Format
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -35,7 +35,7 @@ def demo(
     from rich.console import Console
 
     from deniable.studio import demo as studio
-    from deniable.studio.tables import show
+    from deniable.views.tables import show
 
     console = Console(stderr=layout is not Format.table)
     with (
@@ -89,10 +89,12 @@ def _stay(running: Any, console: Console) -> None:
 
 
 def _charts(answered: Any, folder: Path, number: int) -> str:
-    """Save the charts of a question; say where."""
+    """Save the chart of a question; say where."""
+    from deniable.views import save
+
     files = [folder / f"question-{number}{end}" for end in (".html", ".png")]
-    saved = [str(answered.estimate.save(file, truth=answered.truth)) for file in files]
-    return f"charts: {', '.join(saved)}"
+    drawn = answered.estimate.chart(answered.truth, title=answered.question)
+    return f"charts: {', '.join(str(save(drawn, file)) for file in files)}"
 
 
 def _estimate_rows(answered: Any) -> list[dict[str, Any]]:

@@ -25,10 +25,10 @@ def verify_store(store: StoreAt) -> None:
     if found:
         raise typer.Exit(1)
     purged = opened.purged()
-    for spot, (_, n) in sorted(opened.counts().items()):
-        gone = purged[spot][1] if spot in purged else 0
+    for place, n in opened.numbers().items():
+        gone = purged.get(place, 0)
         told = f"{n - gone:,} reports recounted" + (f", {gone:,} purged" if gone else "")
-        typer.echo(f"{spot[0]}, round {spot[1]}: {told}; the tally is their sum")
+        typer.echo(f"{opened.named(place)}: {told}; the tally is their sum")
 
 
 def backup(
@@ -64,7 +64,7 @@ def purge(
 def export(
     store: StoreAt, folder: Annotated[Path, typer.Argument(help="An empty or new folder.")]
 ) -> None:
-    """Write all reports as Parquet files, one for each question and round."""
+    """Write all reports as Parquet files, one for each report, round and stratum."""
     from deniable.service.exchange import export as write
     from deniable.service.store import open_store
 

@@ -15,7 +15,7 @@ from deniable.cli.options import (
     print_result,
     save_charts,
 )
-from deniable.studio.formats import Format
+from deniable.views.formats import Format
 
 
 def manipulate(
@@ -62,12 +62,12 @@ def manipulate(
     from rich.progress import track
 
     from deniable.audit.manipulation import Suite
-    from deniable.mechanisms import find
-    from deniable.mechanisms import mechanism as build
+    from deniable.mechanisms.frequency import find_oracle
     from deniable.studio.simulate import population
 
     check_charts(chart)
-    asked = build(mechanism, find(mechanism).only_size or size, epsilon)
+    family = find_oracle(mechanism)
+    asked = family(family.only_size or size, epsilon)
     k, rng = asked.domain.size, np.random.default_rng(seed)
     shares = np.bincount(population(distribution, k, respondents, rng), minlength=k) / respondents
     many = forged or max(1, respondents // 20)

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from deniable.cli.options import (
+    Asked,
     CandidatesFile,
     Chart,
     Confidence,
@@ -16,6 +17,7 @@ from deniable.cli.options import (
     MethodName,
     Options,
     Population,
+    Question,
     Simultaneous,
     Spec,
     check_charts,
@@ -23,7 +25,10 @@ from deniable.cli.options import (
     refuse_beside,
     save_charts,
 )
-from deniable.studio.formats import Format
+from deniable.views.formats import Format
+
+if TYPE_CHECKING:
+    from deniable.core.mechanism import Mechanism
 
 
 def estimate(
@@ -34,30 +39,51 @@ def estimate(
     method: MethodName = None,
     confidence: Confidence = 0.95,
     errors: Errors = None,
-    population: Population = "respondents",
+    population: Annotated[
+        str | None,
+        typer.Option(
+            help="The intervals are about: respondents, or everyone (default with --question)."
+        ),
+    ] = None,
     simultaneous: Simultaneous = False,
+    question: Question = None,
     candidates: CandidatesFile = None,
+    ask: Asked = None,
     option: Options = None,
     layout: Layout = Format.table,
     chart: Chart = None,
 ) -> None:
-    """Estimate frequencies with intervals from files of reports or tallies."""
+    """Estimate shares or means, with intervals, from files of reports or tallies."""
     from deniable.estimation import combine
-    from deniable.studio.files import read_candidates, read_options, read_sources
+    from deniable.studio.files import about_question, read_sources
 
     check_charts(chart)
-    found = combine(
-        read_sources(files, mechanism),
-        method,
-        confidence=confidence,
-        errors=errors,
-        population=population,
-        simultaneous=simultaneous,
-        candidates=None if candidates is None else read_candidates(candidates),
-        **read_options(option or []),
-    )
+    parts = about_question(read_sources(files, mechanism), question)
+    chosen = _chosen(parts[0].mechanism, candidates, ask, option, errors=errors)
+    # Those who drew a question are a sample of all respondents.
+    about = population or ("respondents" if question is None else "everyone")
+    chosen |= {"confidence": confidence, "population": about, "simultaneous": simultaneous}
+    found = combine(parts, method, **chosen)
     print_result(found, layout)
-    save_charts(chart, found.plot)
+    save_charts(chart, found.chart)
+
+
+def _chosen(
+    mechanism: Mechanism,
+    candidates: Path | None,
+    ask: list[str] | None,
+    option: list[str] | None,
+    **given: Any,
+) -> dict[str, Any]:
+    """What was chosen or asked; what was left out is the task's to choose."""
+    from deniable.studio.files import read_candidates, read_options, read_queries
+
+    asked = read_queries(ask or [], mechanism)
+    if candidates is not None:
+        refuse_beside("--candidates", ask=asked.get("candidates"))
+        asked["candidates"] = read_candidates(candidates)
+    named = {name: value for name, value in given.items() if value is not None}
+    return {**named, **asked, **read_options(option or [])}
 
 
 def series(
@@ -91,6 +117,7 @@ def series(
         bool, typer.Option("--pooled", help="One estimate from all rounds, for a stable truth.")
     ] = False,
     candidates: CandidatesFile = None,
+    ask: Asked = None,
     option: Options = None,
     values: Annotated[
         str | None,
@@ -104,23 +131,23 @@ def series(
     Rounds are named for their files and in the order of their names. CSV holds the series alone.
     """
     from deniable.studio import repeated
-    from deniable.studio.files import read_candidates, read_options, read_rounds
+    from deniable.studio.files import read_rounds
 
     check_charts(chart)
     if pooled:
         refuse_beside("--pooled", values=values, baseline=baseline, false_alarm=false_alarm)
     collection = read_rounds(files, mechanism)
-    listed = None if candidates is None else read_candidates(candidates)
-    chosen: dict[str, Any] = {"confidence": confidence, "errors": errors, "population": population}
-    chosen |= {"simultaneous": simultaneous, "candidates": listed, **read_options(option or [])}
+    first = next(iter(collection.values())).mechanism
+    chosen = _chosen(first, candidates, ask, option, errors=errors)
+    chosen |= {"confidence": confidence, "population": population, "simultaneous": simultaneous}
     compared: dict[str, Any] = {"respondents": respondents, "false_alarm": false_alarm}
     compared = {name: value for name, value in compared.items() if value is not None}
     if pooled:
         one = repeated.tallied(collection).pooled(method, **chosen, **compared)
         print_result(one, layout)
-        save_charts(chart, one.plot)
+        save_charts(chart, one.chart)
         return
     found = repeated.study(collection, method, chosen, baseline, **compared)
     wanted = found.chosen(values)
     repeated.show(found, layout, wanted)
-    save_charts(chart, lambda: found.series.plot(values=wanted, changes=found.changes))
+    save_charts(chart, lambda: found.series.chart(values=wanted, changes=found.changes))

@@ -7,7 +7,7 @@ from typing import Annotated, Any
 
 import typer
 
-from deniable.studio.formats import Format
+from deniable.views.formats import Format
 
 Layout = Annotated[Format, typer.Option("--format", "-f", help="How to print the table.")]
 Epsilon = Annotated[float, typer.Option("--epsilon", "-e", help="Privacy budget of one report.")]
@@ -25,7 +25,8 @@ Spec = Annotated[
     typer.Option("--mechanism", "-m", help="Spec (JSON) of the reports, if not in the file."),
 ]
 MethodName = Annotated[
-    str | None, typer.Option("--method", help="See `deniable methods` (default: bayes).")
+    str | None,
+    typer.Option("--method", help="See `deniable methods` (default: bayes, for shares)."),
 ]
 Confidence = Annotated[float, typer.Option(help="Confidence level of the intervals.")]
 Errors = Annotated[
@@ -35,10 +36,18 @@ Errors = Annotated[
 Simultaneous = Annotated[
     bool, typer.Option("--simultaneous", help="Intervals that hold for all values together.")
 ]
+Question = Annotated[
+    str | None,
+    typer.Option("--question", "-q", help="Name of the question, if devices drew one of several."),
+]
 Population = Annotated[str, typer.Option(help="The intervals are about: respondents, or everyone.")]
 CandidatesFile = Annotated[
     Path | None,
     typer.Option(help="Text file with one candidate per line, if answers were any text."),
+]
+Asked = Annotated[
+    list[str] | None,
+    typer.Option("--ask", "-a", help="NAME=VALUE to ask of the answers, e.g. candidates=Bern."),
 ]
 Options = Annotated[
     list[str] | None,
@@ -49,7 +58,7 @@ Options = Annotated[
 def check_charts(paths: list[Path] | None) -> None:
     """Find out before the work whether its charts can be drawn and saved."""
     from deniable.extras import altair
-    from deniable.studio.charts import check_path
+    from deniable.views import check_path
 
     for path in paths or ():
         check_path(path)
@@ -59,7 +68,7 @@ def check_charts(paths: list[Path] | None) -> None:
 def save_charts(paths: list[Path] | None, make: Any) -> None:
     if not paths:
         return
-    from deniable.studio.charts import save
+    from deniable.views import save
 
     chart = make()
     for path in paths:

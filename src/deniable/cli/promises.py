@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from deniable.cli.options import Chart, Layout, Size, check_charts, refuse_beside, save_charts
-from deniable.studio.formats import Format
+from deniable.views.formats import Format
 
 SEVERAL = (
     "Number of reports per device; epsilon is that of all of them. A program then prints each line "
@@ -38,8 +38,8 @@ def budget(
     chart: Chart = None,
 ) -> None:
     """Show what repeated reports of one person cost: the exact epsilon after each report."""
-    from deniable.studio.budgets import budget_chart, budget_table, lasting_of
-    from deniable.studio.tables import show
+    from deniable.studio.budgets import budget_table, lasting_of
+    from deniable.views.tables import show
 
     check_charts(chart)
     asked, guarantee = lasting_of(mechanism, size, epsilon, epsilon_1)
@@ -49,7 +49,7 @@ def budget(
         layout,
         f"epsilon of which answers were given; {asked}",
     )
-    save_charts(chart, lambda: budget_chart(guarantee, reports, counts))
+    save_charts(chart, lambda: guarantee.chart(reports, counts))
 
 
 def ledger(
@@ -67,7 +67,7 @@ def ledger(
 ) -> None:
     """Show and verify the privacy ledger."""
     from deniable.ledger import Ledger
-    from deniable.studio.tables import show
+    from deniable.views.tables import show
 
     opened = Ledger(file, witness)
     entries, seen = opened.entries, opened.witnessed

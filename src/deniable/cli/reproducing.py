@@ -10,8 +10,8 @@ import typer
 
 from deniable.cli.options import Layout
 from deniable.errors import InvalidArgument
-from deniable.studio.formats import Format
 from deniable.studio.papers import STUDIES
+from deniable.views.formats import Format
 
 if TYPE_CHECKING:
     from deniable.datasets import Dataset
@@ -101,7 +101,7 @@ def _show(results: list[Result], layout: Format, title: str) -> None:
     """All rows; or, for a reader, how many of each place hold, and why some do not."""
     from deniable.studio.papers.results import Verdict, counts
     from deniable.studio.papers.views import differing, overview
-    from deniable.studio.tables import show
+    from deniable.views.tables import show
 
     if layout is not Format.table:
         show([result.row() for result in results], layout)
@@ -143,7 +143,7 @@ def _save(
 ) -> list[Path]:
     """All rows as JSON and as CSV, and the texts of the study."""
     from deniable.studio.papers.results import counts, write
-    from deniable.studio.tables import render
+    from deniable.views.tables import render
 
     saved = [write(results, path.with_suffix(".json"), {**about, "verdicts": counts(results)})]
     table = f"{render([result.row() for result in results], Format.csv)}\n"
@@ -154,7 +154,7 @@ def _save(
 
 
 def _draw(study: Study[Any], results: list[Result], folder: Path) -> list[Path]:
-    from deniable.studio.charts import save
+    from deniable.views import save
 
     return [
         save(chart, folder / f"{name}{ending}")

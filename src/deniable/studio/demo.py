@@ -132,11 +132,11 @@ def answer_all(url: str, answers: dict[str, list[Any]]) -> Iterator[int]:
 def results(store: Path, answers: dict[str, list[Any]]) -> Iterator[Answered]:
     """The estimates from the store, beside the truth."""
     opened = open_store(str(store))
-    for question in opened.collection.questions:
-        given = answers[question.name]
-        indices = [question.index(answer) for answer in given]
-        size = question.mechanism.domain.size
-        truth = np.bincount(indices, minlength=size) / len(given)
-        tally = opened.tallies()[question.name, 1]
-        yield Answered(question.ask, tally.estimate(), truth)
+    for words, _ in QUESTIONS:
+        question = opened.collection.question(words["name"])
+        asked = opened.collection.asked(question.name)
+        indices = question.domain.encode(answers[question.name])
+        truth = np.bincount(indices, minlength=question.domain.size) / len(indices)
+        tally = asked.tally(opened.tally(asked.report.name, 1))
+        yield Answered(words["ask"], tally.estimate(), truth)
     opened.close()

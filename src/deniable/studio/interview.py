@@ -7,22 +7,16 @@ import math
 import re
 import sys
 import unicodedata
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
-from deniable.collection.manifest import MOST_ROUNDS, Collection
-from deniable.collection.questions import (
-    KINDS,
-    bin_names,
-    check_candidates,
-    check_edges,
-    check_name,
-    require_text,
-)
-from deniable.collection.survey import check_answers, survey_of
+from deniable.collection.manifest import MOST_ROUNDS
+from deniable.collection.questions import check_name
+from deniable.collection.survey import Survey, survey_of
+from deniable.core.domain import Domain, Key, Kind, survey_kinds
 from deniable.errors import InvalidArgument, shorten
 from deniable.privacy import check_epsilon
-from deniable.texts import Fold, tidy
+from deniable.texts import require_text, tidy
 
 with contextlib.suppress(ImportError):  # where it is missing, lines cannot be edited
     import readline  # noqa: F401
@@ -33,8 +27,8 @@ _COMMON = {"are", "did", "does", "for", "had", "has", "have", "how", "last", "ma
            "you", "your"}  # fmt: skip
 
 
-def interview() -> tuple[dict[str, Any], Collection]:
-    """A survey, question by question, and its collection.
+def interview() -> tuple[dict[str, Any], Survey]:
+    """What the file of a survey says, question by question, and the survey.
 
     Every answer is tried at once: nobody learns at the end that all of them were in vain.
     """
@@ -55,14 +49,14 @@ def interview() -> tuple[dict[str, Any], Collection]:
         print()
     while True:
         whole = {**survey, **_repeated(len(survey["questions"]))}
-        if (collection := _tried(whole)) is not None:
-            return whole, collection
+        if (found := _tried(whole)) is not None:
+            return whole, found
 
 
-def _tried(survey: dict[str, Any]) -> Collection | None:
-    """The collection of a survey, or None after saying what is wrong with it."""
+def _tried(data: dict[str, Any]) -> Survey | None:
+    """The survey of a file, or None after saying what is wrong with it."""
     try:
-        return survey_of(survey)
+        return survey_of(data)
     except ValueError as error:
         _refuse(error)
         return None
@@ -79,18 +73,16 @@ def _repeated(questions: int) -> dict[str, Any]:
     return {"rounds": rounds, "changes": _asked(words, "1", _whole(0, rounds - 1))}
 
 
-def summary(survey: dict[str, Any], collection: Collection, verdicts: list[str]) -> str:
+def summary(survey: Survey, respondents: int, verdicts: Sequence[str]) -> str:
     """What will be written, to be read before it is."""
-    lines = [
-        f"\n{survey['title']}",
-        f"  {survey['respondents']:,} people. {certainty(collection.epsilon)}",
-    ]
-    for number, one in enumerate(survey["questions"], 1):
-        groups = bin_names(one["edges"]) if "edges" in one else ()
-        listed = one.get("answers") or one.get("candidates") or groups
-        lines.append(f"  {number}. {one['ask']} ({one['name']}, {one['kind']})")
+    collection, texts = survey.collection, survey.texts
+    lines = [f"\n{texts.title}", f"  {respondents:,} people. {certainty(collection.epsilon)}"]
+    for number, question in enumerate(collection.questions, 1):
+        domain = question.domain
+        listed = domain.listed if domain.is_listed else texts.candidates.get(question.name, ())
+        lines.append(f"  {number}. {texts.ask(question.name)} ({question.name}, {domain.words()})")
         lines += [f"       {answer}" for answer in listed]
-    if survey.get("divide") == "sampled":
+    if any(collection.asked(question.name).sampled for question in collection.questions):
         lines.append("  Each person answers one of the questions, drawn by the device.")
     if collection.rounds > 1:
         changes = f"{collection.changes} {'change' if collection.changes == 1 else 'changes'}"
@@ -116,20 +108,55 @@ def _sure(epsilon: float) -> str:
 def _question(taken: set[str]) -> dict[str, Any]:
     ask = _asked("The question, as people will read it", None, _text)
     name = _asked("Short name, for tables and files", suggestion(ask, taken), _name(taken))
-    kind = _asked(f"Kind of answer ({', '.join(KINDS)})", "choice", _kind)
-    found: dict[str, Any] = {"name": name, "ask": ask, "kind": kind}
-    if kind == "choice":
-        found["answers"] = _list("Answers", 2, check_answers, "none")
-    elif kind == "number":
-        print("Numbers are counted in groups, such as below 15, 15 to 30, 30 or more.")
-        found["edges"] = _asked("Limits of the groups, ascending (such as 15 30)", None, _edges)
-    elif kind == "text":
-        words = "Answers to look for (more can be added later)"
-        found["candidates"] = _list(words, 0, check_candidates, "case")
-    return found
+    kinds = survey_kinds()
+    chosen = _one_of("kind", list(kinds))
+    kind = kinds[_asked(f"Kind of answer ({', '.join(kinds)})", next(iter(kinds)), chosen)]
+    form = _form(kind)
+    while True:
+        keys = {key: _key(key, about) for key, about in form.keys.items() if _wanted(about)}
+        found = {"name": name, "ask": ask, "kind": kind.name, **keys}
+        try:
+            kind.from_table(found)
+            return found
+        except ValueError as error:
+            _refuse(error)
 
 
-def _list(words: str, least: int, check: Callable[[list[str]], Any], fold: Fold) -> list[str]:
+def _form(kind: Kind) -> type[Domain]:
+    """Which of the forms of a kind is meant; most kinds have one."""
+    forms = {form.form: form for form in kind.surveyed}
+    first = next(iter(forms))
+    if len(forms) == 1:
+        return forms[first]
+    words = f"What do you want to know ({', '.join(forms)})"
+    return forms[_asked(words, first, _one_of("the answer", list(forms)))]
+
+
+def _wanted(key: Key) -> bool:
+    """Whether it is asked for; the file may have more."""
+    return bool(key.prompt) or key.needed
+
+
+def _key(name: str, key: Key) -> Any:
+    """The value of one key of a question."""
+    if key.about:
+        print(key.about)
+    words = key.prompt or name
+    return _list(words, key) if key.lines else _asked(words, None, _reader(key))
+
+
+def _reader(key: Key) -> Callable[[str], Any]:
+    """Reads a typed line as a survey file writes it, if the file may say so."""
+
+    def read(text: str) -> Any:
+        value = key.parse(text)
+        key.read(value)
+        return value
+
+    return read
+
+
+def _list(words: str, key: Key) -> list[str]:
     """Texts that differ when tidied, one per line; a list that is pasted has several lines."""
     print(f"{words}, one per line. An empty line ends the list.")
     found: dict[str, str] = {}
@@ -137,14 +164,13 @@ def _list(words: str, least: int, check: Callable[[list[str]], Any], fold: Fold)
         text = input(f"  {len(found) + 1}: ")
         try:
             if not text.strip():
-                if len(found) >= least:
-                    return [*found.values()]
-                raise InvalidArgument("the list", [*found.values()], f"at least {least} answers")
+                key.read([*found.values()])
+                return [*found.values()]
             for line in filter(None, map(str.strip, text.splitlines())):
-                check([line])
-                if tidy(line, fold) in found:
+                entry = key.parse(line)
+                if tidy(line, key.fold) in found:
                     raise InvalidArgument("an answer", line, "listed only once")
-                found[tidy(line, fold)] = line
+                found[tidy(line, key.fold)] = entry
         except ValueError as error:
             _refuse(error)
 
@@ -196,23 +222,19 @@ def _text(text: str) -> str:
 
 
 def _yes(text: str) -> bool:
-    for word in ("yes", "no"):
-        if text and word.startswith(text.lower()):
-            return word == "yes"
-    raise InvalidArgument("the answer", text, "yes or no")
+    return _one_of("the answer", ("yes", "no"))(text) == "yes"
 
 
-def _kind(text: str) -> str:
-    """A kind, or the beginning of one."""
-    fitting = [kind for kind in KINDS if text and kind.startswith(text.lower())]
-    if len(fitting) != 1:
-        raise InvalidArgument("kind", text, f"one of {', '.join(KINDS)}")
-    return fitting[0]
+def _one_of(name: str, words: Sequence[str]) -> Callable[[str], str]:
+    """Reads one of some words, or the beginning of one."""
 
+    def read(text: str) -> str:
+        fitting = [word for word in words if text and word.startswith(text.lower())]
+        if len(fitting) != 1:
+            raise InvalidArgument(name, text, f"one of {', '.join(words)}")
+        return fitting[0]
 
-def _edges(text: str) -> list[float]:
-    numbers = [_number(part) for part in text.replace(",", " ").split()]
-    return [int(edge) if edge.is_integer() else edge for edge in check_edges(numbers)]
+    return read
 
 
 def _number(text: str) -> float:

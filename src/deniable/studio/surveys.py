@@ -1,29 +1,19 @@
-"""A survey in plain words: what leaves a device, what it costs, and what error to expect."""
+"""A survey in plain words: what is published, what leaves a device, and what it costs."""
 
 from __future__ import annotations
 
 import math
-from typing import Any
-
-import numpy as np
+from collections.abc import Sequence
 
 from deniable.collection.client import MOST_EPSILON
 from deniable.collection.manifest import Collection
-from deniable.collection.questions import Question
-from deniable.estimation.intervals import two_sided_z
 
-#: Errors are told for an answer that this share of the respondents gives.
-SHARE = 0.1
-CONFIDENCE = 0.95
 #: Which histories of answers an epsilon is about, where devices remember.
 ALIKE = "stay the same, change, and come back in the same rounds"
 
 
 def sentences(collection: Collection) -> list[str]:
     """What a respondent and an ethics board want to know."""
-    sizes = [question.mechanism.dtype.itemsize for question in collection.questions]
-    sampled = collection.divide == "sampled"
-    size = max(sizes) if sampled else sum(sizes)
     odds = math.exp(collection.spent)
     found = [
         _division(collection),
@@ -31,10 +21,9 @@ def sentences(collection: Collection) -> list[str]:
         'that a device sends, and thought "50:50" about two sets of answers beforehand, can be at '
         f"most {100 * odds / (1 + odds):.1f} % sure afterwards"
         + (f", if both {ALIKE}." if collection.shows_changes else "."),
-        f"What leaves the device: {'at most ' if sampled else ''}{size} "
-        f"{'byte' if size == 1 else 'bytes'} of randomised answers, a new random number for each "
-        "submission, the number of the round, and the digest of this collection "
-        f"({collection.digest[:12]}...). No clock, no address, nothing about the device.",
+        _sent(collection),
+        "The collector publishes how every answer is randomised (the manifest, digest "
+        f"{collection.digest[:12]}...) and the wording of the questions.",
     ]
     if collection.epsilon > MOST_EPSILON:
         found.append(
@@ -45,20 +34,37 @@ def sentences(collection: Collection) -> list[str]:
 
 
 def _division(collection: Collection) -> str:
-    number = len(collection.questions)
-    if number == 1:
+    """Who answers what."""
+    drawn = [report.of for report in collection.reports if report.mechanism.places > 1]
+    if len(collection.questions) == 1:
         return "There is one question."
-    if collection.divide == "sampled":
-        return f"Everybody answers one of {number} questions, which their device draws."
-    return f"Everybody answers all of {number} questions."
+    if not drawn:
+        return f"Each person answers all {len(collection.questions)} questions."
+    parts = [f"one of {_listed(names)}, which their device draws" for names in drawn]
+    if len(drawn) < len(collection.reports):
+        parts.append("every other question")
+    return f"Each person answers {', and '.join(parts)}."
+
+
+def _sent(collection: Collection) -> str:
+    """What leaves the device."""
+    size = sum(report.mechanism.dtype.itemsize for report in collection.reports)
+    told = (
+        f"What leaves the device: {size} {'byte' if size == 1 else 'bytes'} of randomised answers, "
+        "a new random number for each submission, the number of the round, and the digest of this "
+        "collection. No clock, no address, nothing about the device."
+    )
+    if collection.fields:
+        told += f" Not protected: {_listed([field.name for field in collection.fields])}."
+    return told
 
 
 def _rounds(collection: Collection) -> str:
-    kept = [question.name for question in collection.questions if collection.remembered(question)]
+    kept = [name for r in collection.reports if collection.remembered(r) for name in r.of]
     told = f"The same people are asked {collection.rounds} times. "
     if kept:
         told += (
-            f"Devices remember what they drew for {', '.join(kept)}: up to {collection.changes} "
+            f"Devices remember what they drew for {_listed(kept)}: up to {collection.changes} "
             "changes of an answer are reported, and later ones are not. "
         )
     if collection.shows_changes:
@@ -69,43 +75,9 @@ def _rounds(collection: Collection) -> str:
     return told.strip()
 
 
-def expectations(collection: Collection, respondents: int) -> list[dict[str, Any]]:
-    """A row for each question: how it is asked, what it costs, the error to expect in one round."""
-    return [
-        {
-            "question": question.name,
-            "kind": question.kind,
-            "values": "any" if question.kind == "text" else question.mechanism.domain.size,
-            "mechanism": type(question.mechanism).__name__,
-            "epsilon": collection.spent_on(question),
-            "bytes": question.mechanism.dtype.itemsize,
-            "reports": _asked(collection, respondents),
-            "error": half_width(collection, question, respondents),
-        }
-        for question in collection.questions
-    ]
-
-
-def _asked(collection: Collection, respondents: int) -> int:
-    """How many answer each question in one round."""
-    sampled = collection.divide == "sampled"
-    return max(1, respondents // len(collection.questions)) if sampled else respondents
-
-
-def half_width(collection: Collection, question: Question, respondents: int) -> float:
-    """Half of the 95 % interval of an answer that one of ten gives, in one round.
-
-    Where a question is drawn, those who answer it are a sample: that adds f (1 - f) / n. The error
-    of a text is that beside one other answer that all others give: no answers disturb it more.
-    """
-    mechanism, n = question.mechanism, _asked(collection, respondents)
-    if question.kind == "text":
-        mechanism = mechanism.among(["one", "another"])
-        variance = float(mechanism.variance(n, [SHARE, 1 - SHARE, 0.0])[0])
-    else:
-        variance = float(np.max(mechanism.variance(n, SHARE)))
-    drawn = SHARE * (1 - SHARE) / n if collection.divide == "sampled" else 0.0
-    return two_sided_z(CONFIDENCE) * math.sqrt(variance + drawn)
+def _listed(names: Sequence[str]) -> str:
+    """Names in a sentence."""
+    return " and ".join(filter(None, [", ".join(names[:-1]), names[-1]]))
 
 
 def _short(epsilon: float) -> str:

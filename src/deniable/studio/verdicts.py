@@ -1,8 +1,8 @@
 """Whether a question can work with the people it will have, and what would make it work.
 
-The measure is half the 95 % interval of an answer that 10 % of people give, in one round, from the
-variances of the mechanisms. Up to `GOOD` a question is good. From `HOPELESS` on the interval
-reaches 0 %: such an answer cannot be told from one that nobody gives.
+What to expect of a number of reports is the task's business (`core.task.Expectation`). Here it is
+about a survey: some questions are answered by a share of the respondents only, and designs change
+with the epsilon of the survey and with the number of its respondents.
 """
 
 from __future__ import annotations
@@ -15,21 +15,19 @@ from functools import partial
 from typing import Any
 
 from deniable.collection.client import MOST_EPSILON
-from deniable.collection.manifest import Collection
+from deniable.collection.manifest import Asked, Collection
 from deniable.collection.questions import Question
+from deniable.core.mechanism import Mechanism
+from deniable.core.task import MOST_PEOPLE, Expectation, two_digits
 from deniable.errors import InvalidArgument
-from deniable.studio.surveys import SHARE, half_width
 
-GOOD, HOPELESS = SHARE / 2, SHARE
-#: More people than this are not proposed.
-MOST_PEOPLE = 10**9
 #: Epsilons are proposed in such steps.
 STEP = 0.25
 #: Designs that are tried until one is good.
 TRIES = 10
 
-#: A question by its name, as it would be asked with another ``epsilon`` or other ``respondents``.
-Redesign = Callable[..., Question]
+#: The mechanism of a question by its name, with another ``epsilon`` or other ``respondents``.
+Redesign = Callable[..., Mechanism]
 
 
 @dataclass(frozen=True)
@@ -39,44 +37,48 @@ class Verdict:
     collection: Collection
     question: Question
     people: int
-    error: float
+    expectation: Expectation
     people_needed: int | None
     epsilon_needed: float | None
 
     @property
-    def word(self) -> str:
-        if self.error <= GOOD:
-            return "good"
-        return "rough" if self.error < HOPELESS else "too few people"
+    def hopeless(self) -> bool:
+        """Whether the result would tell next to nothing."""
+        return self.expectation.half_width >= self.expectation.hopeless
 
     def to_row(self) -> dict[str, Any]:
-        """The verdict as data."""
-        needs = {"people_needed": self.people_needed, "epsilon_needed": self.epsilon_needed}
-        return {"verdict": self.word, **needs}
-
-    @property
-    def hopeless(self) -> bool:
-        return self.error >= HOPELESS
+        """How the question is asked, what it costs, and what to expect of one round, as data."""
+        asked = self.collection.asked(self.question.name)
+        return {
+            "question": self.question.name,
+            "kind": self.question.domain.kind,
+            "answers": self.question.domain.words(),
+            "mechanism": type(asked.mechanism).__name__,
+            "epsilon": self.collection.spent_on(self.question.name),
+            "bytes": asked.report.mechanism.dtype.itemsize,
+            "reports": answering(asked, self.people),
+            "error": self.expectation.half_width,
+            "verdict": self.expectation.verdict,
+            "people_needed": self.people_needed,
+            "epsilon_needed": self.epsilon_needed,
+        }
 
     @property
     def sentence(self) -> str:
         """The verdict as a person would say it."""
-        shown = _points(self.error)
+        expected = self.expectation
         if self.hopeless:
-            found = f"With {self.people:,} respondents the error is ± {shown}."
+            found = f"With {self.people:,} respondents the error is {expected.error}."
             needed = f"You need {self._needed}."
         else:
-            found = (
-                f"An answer that {100 * SHARE:.0f} % of people give will show as "
-                f"{100 * SHARE:.0f} % ± {shown} ({self._terms})."
-            )
-            needed = f"For ± {_points(GOOD)} you need {self._needed}."
-        told = f"{self.question.name}: {self.word}. {found}"
-        return told if self.error <= GOOD else f"{told} {needed}"
+            found = f"{expected.sentence} ({self._terms})."
+            needed = f"For {expected.target} you need {self._needed}."
+        told = f"{self.question.name}: {expected.verdict}. {found}"
+        return told if _good(expected) else f"{told} {needed}"
 
     @property
     def _terms(self) -> str:
-        epsilon = f"epsilon {self.collection.spent_on(self.question):.4g}"
+        epsilon = f"epsilon {self.collection.spent_on(self.question.name):.4g}"
         if self.collection.rounds > 1:
             return f"{self.people:,} people in each round, {epsilon} for all rounds"
         return f"{self.people:,} people, {epsilon}"
@@ -98,61 +100,66 @@ class Verdict:
 def verdicts(
     collection: Collection, people: int, redesign: Redesign | None = None
 ) -> list[Verdict]:
-    """A verdict for each question; without ``redesign`` no epsilon is proposed."""
+    """A verdict for each question; without ``redesign`` no other design is proposed."""
     return [_verdict(collection, question, people, redesign) for question in collection.questions]
+
+
+def answering(asked: Asked, people: int) -> int:
+    """How many of the respondents answer a question in one round."""
+    return max(1, round(people * asked.share))
 
 
 def _verdict(
     collection: Collection, question: Question, people: int, redesign: Redesign | None
 ) -> Verdict:
-    error = half_width(collection, question, people)
-    more, epsilon = None, None
-    if error > GOOD:
-        more = _people_needed(partial(half_width, collection, question), people)
-    if error > GOOD and redesign is not None:
-        asked = partial(redesign, question.name)
-        epsilon = _epsilon_needed(lambda e: half_width(collection, asked(epsilon=e), people))
-        if question.kind == "text":
-            designed = partial(_designed_error, collection, asked)
-            more = _people_designed_for(designed, people, error)
-    return Verdict(collection, question, people, error, more, epsilon)
+    asked = collection.asked(question.name)
+    found = _expected(asked, people, asked.mechanism)
+    more = _everybody(asked, found.people_needed)
+    epsilon = None
+    if redesign is not None and not _good(found):
+        design = partial(redesign, question.name)
+        epsilon = _epsilon_needed(lambda e: _expected(asked, people, design(epsilon=e)))
+        if more is None or design(respondents=more) != asked.mechanism:
+            more = _people_designed_for(asked, design, people, found)
+    return Verdict(collection, question, people, found, more, epsilon)
 
 
-def _designed_error(collection: Collection, asked: Redesign, people: int) -> float:
-    """The error of a question that is designed for as many people as answer it."""
-    return half_width(collection, asked(respondents=people), people)
+def _expected(asked: Asked, people: int, mechanism: Mechanism) -> Expectation:
+    """What to expect of a question if it were asked with this mechanism."""
+    n = answering(asked, people)
+    return mechanism.task.expectation(mechanism, n, sampled=asked.sampled)
 
 
-def _people_needed(error: Callable[[int], float], people: int) -> int | None:
-    """The fewest that make a question good, with two digits, if there are enough in the world."""
-    if error(MOST_PEOPLE) > GOOD:
+def _good(expected: Expectation) -> bool:
+    return expected.half_width <= expected.good
+
+
+def _everybody(asked: Asked, needed: int | None) -> int | None:
+    """How many respondents there are if this many of them have to answer a question."""
+    if needed is None:
         return None
-    enough = bisect_left(range(MOST_PEOPLE), True, lo=people, key=lambda n: error(n) <= GOOD)
-    return _two_digits(enough)
+    people = two_digits(math.ceil(needed / asked.share))
+    return people if people <= MOST_PEOPLE else None
 
 
-def _people_designed_for(error: Callable[[int], float], people: int, found: float) -> int | None:
+def _people_designed_for(
+    asked: Asked, design: Redesign, people: int, found: Expectation
+) -> int | None:
     """Enough people to make a question good whose design depends on how many are expected.
 
     Its error shrinks roughly with the root of their number, in steps.
     """
     for _ in range(TRIES):
-        people = _two_digits(math.ceil(people * (found / GOOD) ** 2))
+        people = two_digits(math.ceil(people * (found.half_width / found.good) ** 2))
         if people > MOST_PEOPLE:
             return None
-        found = error(people)
-        if found <= GOOD:
+        found = _expected(asked, people, design(respondents=people))
+        if _good(found):
             return people
     return None
 
 
-def _two_digits(number: int) -> int:
-    """A number rounded up."""
-    digit: int = 10 ** (max(2, len(str(number))) - 2)
-    return -(-number // digit) * digit
-
-
-def _epsilon_needed(error: Callable[[float], float]) -> float | None:
+def _epsilon_needed(expected: Callable[[float], Expectation]) -> float | None:
     """The smallest epsilon of the whole survey that makes a question good, in steps of `STEP`.
 
     None above what clients accept unless they are told otherwise: that protects hardly anybody.
@@ -160,16 +167,10 @@ def _epsilon_needed(error: Callable[[float], float]) -> float | None:
 
     def good(step: int) -> bool:
         try:
-            return error(STEP * step) <= GOOD
+            return _good(expected(STEP * step))
         except InvalidArgument:  # what else the survey fixes does not go with it
             return False
 
     steps = range(1, int(MOST_EPSILON / STEP) + 1)
     place = bisect_left(steps, True, key=good)
     return STEP * steps[place] if place < len(steps) else None
-
-
-def _points(share: float) -> str:
-    """An error in words: two digits, all of a large one."""
-    points = 100 * share
-    return f"{points:.0f} points" if points >= 9.95 else f"{points:.2g} points"
