@@ -1,6 +1,7 @@
 """The JavaScript client: its own tests, and reports of every shape under a server's eyes."""
 
 import copy
+import gzip
 import json
 import random
 import re
@@ -13,9 +14,15 @@ from pathlib import Path
 import pytest
 
 import deniable as dn
+from deniable.canonical import canonical
+from deniable.collection.example import EXAMPLE
 from deniable.collection.manifest import Collection
-from deniable.collection.questions import Question
-from deniable.collection.rows import row_check
+from deniable.collection.survey import survey_of
+from deniable.core.domain import survey_kinds
+from deniable.errors import ManifestRefused
+from deniable.mechanisms.joint import Joint
+from deniable.service.pages import STATIC
+from deniable.service.scripts import client_files, client_module, compact, families
 from deniable.texts import tidy
 
 CLIENT = Path(__file__).parents[1] / "clients" / "js"
@@ -36,11 +43,126 @@ pytestmark = pytest.mark.skipif(
 )
 
 
-def test_the_clients_own_tests_pass():
+def run_tests(folder, *names):
+    command = ["node", "--test", *names]
     done = subprocess.run(
-        ["node", "--test"], cwd=CLIENT, capture_output=True, text=True, timeout=120, check=False
+        command, cwd=folder, capture_output=True, text=True, timeout=120, check=False
     )
     assert done.returncode == 0, done.stdout[-5000:] + done.stderr[-5000:]
+
+
+def test_the_clients_own_tests_pass():
+    run_tests(CLIENT)
+
+
+def test_the_modules_do_the_same_as_they_are_served(tmp_path):
+    """Without comments and blanks."""
+    served = tmp_path / "clients" / "js"
+    shutil.copytree(CLIENT, served)
+    (tmp_path / "tests").symlink_to(Path(__file__).parent)
+    for name, body in client_files().items():
+        assert len(body) < (CLIENT / "client" / name).stat().st_size
+        (served / "client" / name).write_bytes(body)
+    run_tests(served, "test/vectors.test.js", "test/memo.test.js", "test/texts.test.js")
+
+
+def test_texts_and_regular_expressions_stay_as_they_are():
+    source = """/** A
+     * comment. */
+    const a = 'x  // y' + `a  ${ b } /* c */`; // d
+    let c = a  /  b / 2, d = /[/ ]  \\/ x/gu.test(c) ? + +a : - -b;
+    export  function f( x ) { return x }"""
+    assert compact(source) == (
+        "const a='x  // y'+`a  ${ b } /* c */`;let c=a/b/2,d=/[/ ]  \\/ x/gu.test(c)?+ +a:- -b;"
+        "export function f(x){return x}"
+    )
+
+
+def loaded(manifest):
+    """The bytes of all that ``/client.js`` of a collection loads before it is asked anything."""
+    files, module = client_files(), client_module(manifest)
+    found, left = {}, set(re.findall(r"'\./client/(\w+\.js)'", module))
+    while left:
+        name = left.pop()
+        found[name] = files[name]
+        imported = re.findall(r"(?:import|from)'\./(\w+\.js)'", files[name].decode())
+        left |= set(imported) - set(found)
+    return {"client.js": module.encode(), **found}
+
+
+def packed(files):
+    """Their size, each compressed on its own, as it travels."""
+    return sum(len(gzip.compress(body, 9)) for body in files.values())
+
+
+def test_a_usual_client_is_at_most_8000_bytes_compressed():
+    files = loaded(survey_of(EXAMPLE).collection.manifest)
+    assert packed(files) <= 8000
+    assert "again.js" not in files
+
+
+def test_all_modules_are_at_most_20000_bytes_compressed():
+    assert packed(client_files()) <= 20_000
+
+
+class Toy(dn.GRR):
+    """A mechanism that no client in JavaScript knows."""
+
+    name = "toy"
+
+
+def verdicts(manifests):
+    """What JavaScript says about manifests: "ok", or the type of the refusal."""
+    done = subprocess.run(
+        ["node", Path(__file__).with_name("verdicts.mjs")], input="\n".join(manifests), text=True,
+        capture_output=True, check=True, timeout=120,
+    )  # fmt: skip
+    return done.stdout.split()
+
+
+def test_what_javascript_does_not_know_is_left_out_and_refused():
+    """A toy mechanism alone, and as a branch of one that is drawn; a kind that is not known."""
+    both = {"q": Toy(["a", "b", "c"], 1.0), "r": dn.GRR(["a", "b"], 1.0)}
+    alone = canonical(manifest_of(both, None, 2.1))
+    drawn = canonical(manifest_of(both, Joint.of_questions(both)))
+    strange = alone.replace(b'"kind":"choice"', b'"kind":"dice"')
+    for manifest in (alone, drawn, strange):
+        module = client_module(manifest)
+        assert "./client/direct.js" in module
+        assert "toy" not in module
+    assert verdicts([m.decode() for m in (alone, drawn, strange)]) == ["unsupported"] * 3
+
+
+def test_everything_for_devices_is_in_javascript_in_the_forms_and_among_the_vectors():
+    """A new mechanism or kind of answer names here what it still lacks."""
+    vectors = Path(__file__).parent / "vectors" / "v2"
+    known = {name for module in families().values() for name in module["mechanisms"]}
+    fields = re.search(
+        r"export const FIELDS = \{(.*?)\n\};", (STATIC / "fields.js").read_text(), re.S
+    )
+    forms = {name.strip("'") for name in re.findall(r"^  ('?[\w/]+'?)[:,]", fields[1], re.M)}
+    missing = []
+    for name, family in dn.mechanisms().items():
+        if family.on_devices and name not in known:
+            missing.append(f"mechanism {name}: clients/js/client/families.json")
+        if family.on_devices and not (vectors / "mechanisms" / f"{name}.json").exists():
+            missing.append(f"mechanism {name}: tests/vectors/v2/mechanisms")
+    for name, kind in survey_kinds().items():
+        if name not in forms:
+            missing.append(f"kind {name}: FIELDS of service/static/fields.js")
+        if not (vectors / "kinds" / f"{name.replace('/', '-')}.json").exists():
+            missing.append(f"kind {name}: tests/vectors/v2/kinds")
+        keys = [
+            sorted(keys) for module in families().values() for keys in module["kinds"].get(name, [])
+        ]
+        for form in kind.surveyed:
+            if not any(sorted(own) in keys for own in form.spec_keys):
+                missing.append(
+                    f"kind {name} with {form.spec_keys}: clients/js/client/families.json"
+                )
+    assert missing == []
+    assert known <= set(dn.mechanisms())
+    assert forms <= set(survey_kinds())
 
 
 @pytest.mark.parametrize("name", ["grr", "ss", "olh", "hr", "she", "orr", "rappor", "dbitflippm"])
@@ -55,12 +177,12 @@ def test_a_server_takes_what_javascript_reports(name, tmp_path):
         capture_output=True, text=True, check=True,
     )  # fmt: skip
     rows = [bytes.fromhex(json.loads(line)) for line in done.stdout.splitlines()]
-    assert [row_check(m)(row) for row in rows] == [None] * 60
+    assert [m.layout.refusal(row) for row in rows] == [None] * 60
 
 
 #: Reads texts, writes what tidy makes of each; null where this Node does not know a character.
 TIDY = """
-import { tidy } from './deniable.js';
+import { tidy } from './client/core.js';
 import { readFileSync } from 'node:fs';
 const known = (text) => !/\\p{Cn}/u.test(text);
 const texts = JSON.parse(readFileSync(0, 'utf8'));
@@ -91,43 +213,61 @@ def test_texts_are_tidied_alike():
 FACTORS = (0.25, 0.5, 0.8, 0.97, 0.9999, 1.0001, 1.03, 1.25, 2.0, 8.0)
 
 
-def every_question():
-    """Questions with every mechanism, few and many answers, small and large epsilons."""
-    names, every = sorted(dn.mechanisms()), []
-    for name, k, epsilon in product(names, (2, 3, 40), (0.3, 1.0, 2.5)):
-        if name == "brr" and k > 2:
+def every_mechanism():
+    """Every mechanism with few and many answers, small and large epsilons."""
+    every = []
+    for name, family in sorted(dn.mechanisms().items()):
+        if not family.on_devices or family is Joint:
             continue
-        mechanism = dn.mechanism(name, [f"answer {v}" for v in range(k)], epsilon)
-        every.append(Question("q", "?", "choice", mechanism))
-    for name, epsilon in product(("cms", "hcms", "orr", "orappor", "rappor"), (0.5, 2.0)):
-        every.append(Question("q", "?", "text", dn.mechanism(name, dn.Text(), epsilon)))
+        domains = [[f"answer {v}" for v in range(k)] for k in (2, 3, 40)]
+        if dn.Number in family.takes:
+            domains = [dn.Number(0, 24, 0.25), dn.Number(-1, 1, optional=True)]
+        every += [
+            dn.mechanism(name, domain, epsilon)
+            for domain, epsilon in product(domains, (0.3, 1.0, 2.5))
+            if name != "brr" or len(domain) == 2
+        ]
+        if dn.Text in family.takes:
+            every += [dn.mechanism(name, dn.Text(), epsilon) for epsilon in (0.5, 2.0)]
     return every
 
 
 def random_manifest(rng, pool):
     """Rounds, changes and questions with hardly more epsilon than they need; or None."""
-    picked = [rng.choice(pool) for _ in range(rng.choice((1, 1, 1, 2, 4)))]
-    questions = tuple(Question(f"q{i}", "?", q.kind, q.mechanism) for i, q in enumerate(picked))
+    picked = {f"q{i}": rng.choice(pool) for i in range(rng.choice((1, 1, 1, 2, 4)))}
     rounds = rng.choice((1, 1, 2, 3, 7, 40))
-    divide = "sampled" if rounds == 1 and rng.random() < 0.3 else "split"
     changes = rng.choice((0, 0, rng.randrange(rounds)))
-    # A collection that was not checked, to learn what it spends.
-    loose = Collection.__new__(Collection)
-    fields = {"title": "t", "about": "", "divide": divide, "rounds": rounds, "changes": changes}
-    vars(loose).update(fields | {"questions": questions, "epsilon": 32.0})
-    if not all(getattr(q.mechanism, "key_is_value", True) for q in questions):
-        vars(loose)["changes"] = 0  # with changes it is refused whatever it spends
-    if loose.spent + 1e-6 > 32:
-        return None
-    asked = [question.to_json() for question in questions]
+    if rounds == 1 and len(picked) > 1 and rng.random() < 0.3:
+        plain = {name: m for name, m in picked.items() if not m.remembers}
+        if len(plain) > 1:
+            return manifest_of(plain, Joint.of_questions(plain))
+    if changes and not all(m.key_is_value for m in picked.values() if m.remembers):
+        changes = 0  # with changes it is refused whatever it spends
+    spent = sum(float(m.log_spent(rounds, changes)) for m in picked.values()) + 1e-6
     # What doubles cannot tell is no matter of this test.
-    return {"deniable": 1, **fields, "epsilon": loose.spent + 1e-6, "questions": asked}
+    return None if spent > 32 else manifest_of(picked, None, spent, rounds, changes)
+
+
+def manifest_of(mechanisms, joint, epsilon=None, rounds=1, changes=0):
+    """A manifest as data, whether it is right or not."""
+    questions = [{"name": name, **m.domain.to_spec()} for name, m in mechanisms.items()]
+    reports = [
+        {"name": name, "of": [name], "mechanism": m.to_leaf()} for name, m in mechanisms.items()
+    ]
+    if joint is not None:
+        reports = [{"name": "all", "of": list(mechanisms), "mechanism": joint.to_leaf()}]
+        epsilon = joint.epsilon + 1e-6
+    return {
+        "deniable": 2, "epsilon": epsilon, "unbounded": [], "rounds": rounds, "changes": changes,
+        "fields": [], "after": None, "questions": questions, "reports": reports,
+    }  # fmt: skip
 
 
 def tampered(rng, manifest):
     """One number of a manifest is another, or none is."""
     data = copy.deepcopy(manifest)
-    spec = rng.choice(data["questions"])["mechanism"]
+    whole = rng.choice(data["reports"])["mechanism"]
+    spec = rng.choice(whole["branches"])["mechanism"] if "branches" in whole else whole
     places = [(data, "epsilon"), (data, "epsilon"), (data, "changes"), (data, "rounds")]
     places += [(spec, name) for name in ("epsilon", "epsilon_1", "epsilon_inf") if name in spec]
     places += [(spec[part], name) for part in ("design", "thresholds") for name in spec[part]]
@@ -148,32 +288,26 @@ def tampered(rng, manifest):
 
 
 def judged(manifest):
-    """Whether Python accepts it."""
+    """What Python says: "ok", or the type of the refusal."""
     try:
-        Collection.from_manifest(manifest.encode())
-    except ValueError:
-        return False
-    return True
+        Collection.from_manifest(manifest)
+    except ManifestRefused as refused:
+        return refused.type
+    return "ok"
 
 
 def test_javascript_accepts_the_manifests_that_python_accepts():
-    """Thousands with rounds, memory and tampered integers: the same ones are refused."""
-    rng, pool = random.Random(16), every_question()
-    assert len({q.mechanism.name for q in pool}) == 28
+    """Thousands with rounds, memory and tampered integers: the same ones are refused, alike."""
+    rng, pool = random.Random(16), every_mechanism()
     honest = [found for _ in range(2500) if (found := random_manifest(rng, pool))]
-    manifests = [json.dumps(tampered(rng, found)) for found in honest for _ in range(2)]
-    done = subprocess.run(
-        ["node", Path(__file__).with_name("verdicts.mjs")], input="\n".join(manifests), text=True,
-        capture_output=True, check=True, timeout=120,
-    )  # fmt: skip
-    found = done.stdout.split()
+    manifests = [canonical(tampered(rng, found)) for found in honest for _ in range(2)]
+    found = verdicts([manifest.decode() for manifest in manifests])
     expected = [judged(manifest) for manifest in manifests]
-    wrong = [
-        (said, manifest) for said, right, manifest in zip(found, expected, manifests, strict=True)
-        if (said == "ok") != right
-    ]  # fmt: skip
-    assert wrong == []
+    pairs = zip(found, expected, manifests, strict=True)
+    assert [(said, right, m) for said, right, m in pairs if said != right] == []
     assert set(found) <= {"ok", "bad-manifest", "broken-promise"}
     assert min(found.count("ok"), found.count("broken-promise")) > 1000
-    again = [json.loads(manifest)["rounds"] > 1 for manifest in manifests]
-    assert [*zip(found, again, strict=True)].count(("ok", True)) > 1000
+    data = [json.loads(manifest) for manifest in manifests]
+    assert [*zip(found, (m["rounds"] > 1 for m in data), strict=True)].count(("ok", True)) > 1000
+    drawn = ("branches" in m["reports"][0]["mechanism"] for m in data)
+    assert [*zip(found, drawn, strict=True)].count(("ok", True)) > 50

@@ -11,6 +11,8 @@ import subprocess
 import pytest
 
 import deniable as dn
+from deniable.answers.choice import Listed
+from deniable.answers.number import GRID, Number
 from deniable.randomness import SCALE, WORD_BYTES, ByteCoins
 from test_javascript import CLIENT, pytestmark  # noqa: F401
 
@@ -34,7 +36,8 @@ console.log(JSON.stringify(rows));
 
 def edges(m):
     """Words at which a draw of this mechanism changes its mind."""
-    sizes = {m.domain.size, *(getattr(m, name) for name in m.design)} - {0, -1}
+    size = m.domain.size if m.domain.is_listed else m.outcomes
+    sizes = {size, *(getattr(m, name) for name in m.design)} - {0, -1}
     steps = [-(-i * SCALE // size) for size in sizes for i in (1, size // 2, size - 1)]
     limits = [getattr(m, name) for name in m.thresholds]
     around = {x + d for x in (*steps, *limits, *(SCALE - x for x in limits)) for d in (-1, 0)}
@@ -43,7 +46,7 @@ def edges(m):
 
 def cases(m, rng):
     """Values, and coins of which half lie at edges."""
-    last = m.domain.size - 1
+    last = m.domain.size - 1 if m.domain.is_listed else GRID
     for number in range(REPORTS):
         value = (0, last, rng.randrange(last))[number % 3]
         pools = edges(m), [rng.getrandbits(64) for _ in range(50)]
@@ -51,19 +54,28 @@ def cases(m, rng):
         yield value, b"".join(word.to_bytes(WORD_BYTES, "little") for word in words)
 
 
+def of_size(size):
+    """Every mechanism about one question, with so many answers, or steps of a number."""
+    for name, family in dn.mechanisms().items():
+        if Listed in family.takes:
+            yield dn.mechanism(name, 2 if name == "brr" else size, 1.0)
+        elif Number in family.takes:
+            yield dn.mechanism(name, Number(0, size, optional=True), 1.0, ell=size)
+
+
 @pytest.mark.parametrize("size", SIZES)
 def test_javascript_makes_the_same_reports(size):
     rng, asked, expected = random.Random(size), [], []
-    for name in dn.mechanisms():
-        m = dn.mechanism(name, 2 if name == "brr" else size, 1.0)
+    every = list(of_size(size))
+    for m in every:
         made = list(cases(m, rng))
         given = [(value, coins.hex()) for value, coins in made]
         asked.append({"spec": m.to_spec(), "cases": given})
         reports = [m.report(value, ByteCoins(coins)) for value, coins in made]
-        expected.append([m.pack([report]).tobytes().hex() for report in reports])
+        expected.append([m.layout.row(report).hex() for report in reports])
     done = subprocess.run(
         ["node", "--input-type=module", "-e", SCRIPT],
         input=json.dumps(asked), capture_output=True, text=True, check=True, timeout=120,
     )  # fmt: skip
-    for name, mine, theirs in zip(dn.mechanisms(), expected, json.loads(done.stdout), strict=True):
-        assert theirs == mine, name
+    for m, mine, theirs in zip(every, expected, json.loads(done.stdout), strict=True):
+        assert theirs == mine, m.name

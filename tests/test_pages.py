@@ -3,13 +3,16 @@
 import asyncio
 import gzip
 import re
+import tomllib
 
 import pytest
 from starlette.requests import Request
 
+from deniable.collection.survey import survey_of
 from deniable.service import vega
 from deniable.service.pages import STATIC, page_routes
 from deniable.service.problems import Problem
+from deniable.service.scripts import client_folder
 from page_collectors import collecting
 
 SURVEY = """
@@ -20,7 +23,8 @@ name = "sick"
 ask = "Were you <b>sick</b>?"
 kind = "yes/no"
 """
-PLACES = [route.path for route in page_routes() if route.path != "/vega.js"]
+MANIFEST = survey_of(tomllib.loads(SURVEY)).collection.manifest
+PLACES = [route.path for route in page_routes(MANIFEST) if route.path != "/vega.js"]
 #: What a program would use to turn text into markup or code.
 DANGERS = ["innerHTML", "outerHTML", "insertAdjacent", "document.write", "eval(", "Function(",
            "createContextualFragment", "DOMParser", "srcdoc", "javascript:"]  # fmt: skip
@@ -70,7 +74,10 @@ def test_nothing_comes_from_elsewhere(collector, place):
     assert set(re.findall(r"(?:https?:)?//[\w.]+\.[\w/]+", text)) <= {"http://www.w3.org/2000/svg"}
 
 
-@pytest.mark.parametrize("path", sorted(STATIC.glob("*.js")), ids=lambda path: path.name)
+SCRIPTS = sorted([*STATIC.glob("*.js"), *client_folder().glob("*.js")])
+
+
+@pytest.mark.parametrize("path", SCRIPTS, ids=lambda path: path.name)
 def test_no_text_becomes_markup_or_code(path):
     text = path.read_text()
     assert not [danger for danger in DANGERS if danger in text]
@@ -95,18 +102,26 @@ def test_scripts_find_what_they_look_for(name):
     assert set(re.findall(r"byId\('(\w+)'\)", script)) <= ids
 
 
-@pytest.mark.parametrize("path", sorted(STATIC.iterdir()), ids=lambda path: path.name)
+FILES = sorted(path for path in STATIC.iterdir() if path.is_file())
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda path: path.name)
 def test_files_name_only_files_that_are_served(path):
-    asked = re.findall(r"""(?:from |src: |src=|href=)['"](/[\w.]*)['"]""", path.read_text())
+    asked = re.findall(r"""(?:from |src: |src=|href=)['"](/[\w./]*)['"]""", path.read_text())
     assert set(asked) <= {*PLACES, "/vega.js"}
 
 
 def test_the_modules_of_the_client_are_served(collector):
-    """Beside each other, as they import each other."""
-    for place in ("/client.js", "/promise.js", "/book.js"):
-        asked = re.findall(r"""from ['"]\.(/[\w.]*)['"]""", collector.get(place)[2].decode())
-        assert set(asked) <= set(PLACES)
-        assert bool(asked) == (place == "/client.js")
+    """Beside each other, as they import each other; a collection has the modules it needs."""
+    module = collector.get("/client.js")[2].decode()
+    needed = re.findall(r"'\.(/client/\w+\.js)'", module)
+    assert {"/client/core.js", "/client/direct.js"} <= set(needed) <= set(PLACES)
+    assert "again" not in module
+    for place in PLACES:
+        if place.startswith("/client/"):
+            text = collector.get(place)[2].decode()
+            asked = re.findall(r"(?:from|import|import\()'\.(/\w+\.js)'", text)
+            assert {f"/client{name}" for name in asked} <= set(PLACES)
 
 
 def test_the_chart_library_is_made_once_and_travels_compressed(collector):

@@ -2,8 +2,8 @@
 export class DeniableError extends Error {
   constructor(type: string, message: string);
   /**
-   * From the client: "bad-manifest", "broken-promise" (its integers reveal more than its epsilon),
-   * "too-much" (epsilon is above `maxEpsilon`), "other-collection", "changed" (this device answered
+   * From the client: "bad-manifest", "unsupported" (a version, a kind or a mechanism that is not known
+   * here), "broken-promise" (its integers reveal more than its epsilon), "too-much" (epsilon is above `maxEpsilon`), "other-collection", "changed" (this device answered
    * another collection at this address), "answered" (this round was answered), "bad-answer",
    * "bad-round", "prepared" (prepare first, or again), "memo" (the book failed), "coins" (no random
    * numbers), "no-answer" (the network failed, or 30 seconds were not enough) or "unexpected". From a
@@ -19,55 +19,72 @@ export class DeniableError extends Error {
   spent?: number;
 }
 
-export type Answer = string | number | boolean;
+/** null: a skip of an optional question. */
+export type Answer = string | number | boolean | null;
 export type Answers = Record<string, Answer>;
+/** The values of the public fields, which are sent as they are. */
+export type Fields = Record<string, string>;
 
-/** A spec (docs/formats.md). */
-export interface Spec {
-  deniable: 1;
-  mechanism: string;
-  domain: { labels?: Answer[]; other?: Answer; size?: number; text?: true };
+/** A kind of answer with its keys (docs/formats.md). */
+export interface Domain {
+  kind: string;
+  optional: boolean;
+  [key: string]: unknown;
+}
+
+/** A mechanism as a manifest has it (docs/formats.md). */
+export interface Leaf {
+  name: string;
   epsilon?: number;
   epsilon_inf?: number;
   epsilon_1?: number;
   design: Record<string, number>;
-  thresholds: Record<string, string>;
+  thresholds?: Record<string, string>;
+  branches?: { weight: number; of: string[]; mechanism: Leaf }[];
 }
 
-export interface Question {
+/** A spec (docs/formats.md). */
+export interface Spec {
+  deniable: 2;
+  domain: Domain;
+  mechanism: Leaf;
+}
+
+export interface Question extends Domain {
   name: string;
-  ask: string;
-  kind: 'choice' | 'yes/no' | 'number' | 'text';
-  edges?: number[];
-  candidates?: string[];
-  mechanism: Spec;
 }
 
 /** A manifest (docs/wire-format.md). */
 export interface Manifest {
-  deniable: 1;
-  title: string;
-  about: string;
+  deniable: 2;
   epsilon: number;
-  divide: 'split' | 'sampled';
+  unbounded: [];
   rounds: number;
   changes: number;
+  fields: { name: string; values: string[] }[];
+  after: null | { root: string; parent: string; step: number };
   questions: Question[];
+  reports: { name: string; of: string[]; mechanism: Leaf }[];
 }
 
 /** What the book says of a collection. Secrets, words and ids are in hexadecimal. */
 export interface Page {
   epsilon: number;
-  /** By the place of a question in the manifest; keys are integers below 2^64, ascending. */
+  /** The digest of the first step of its protocol; its own if it is the first. */
+  root: string;
+  /** By the place of a report in the manifest; keys are integers below 2^64, ascending. */
   memos: Record<string, { secret: string; keys: string[] }>;
-  /** By round: what was drawn and not used yet, or what was sent. */
-  rounds: Record<string, { words: string; id?: string } | { body: string }>;
+  /**
+   * By round: what was drawn and not used yet, or what was sent. `places` has for each report the
+   * word that draws what it is about, or '' if nothing is drawn; it is the first of its words.
+   */
+  rounds: Record<string, { places: string[]; words?: string; id?: string } | { body: string }>;
 }
 
 /** By digest. Plain data: JSON and structured clones hold it. */
 export type Entry = Record<string, Page>;
 
-/** Where a device keeps what it drew and sent. Default: IndexedDB. */
+/** Where a device keeps what it drew and sent. */
 export interface Book {
   /**
    * Replaces the entry of an address by `change(entry)`; of an address that is not known, by
@@ -91,7 +108,7 @@ export interface Options {
   fetch?: typeof fetch;
   /** Sent as `Authorization: Bearer <key>` with submissions, and only with these. */
   key?: string;
-  /** Where to send. Default: `submissions` beside the manifest, hence .../v1/submissions. */
+  /** Where to send. Default: `submissions` beside the manifest, hence .../v2/submissions. */
   to?: string | URL;
   /** How often to send before giving up. Default: 6. */
   tries?: number;
@@ -107,12 +124,14 @@ export interface Submission {
 }
 
 export interface Sheet {
-  /** Those to ask: all, or the one that was drawn; none if this round was answered. */
+  /** Those to ask: all, or those that were drawn; none if this round was answered. */
   readonly questions: Question[];
+  /** The reports to make, each with the questions that it is about: of drawn ones, those drawn. */
+  readonly reports: { name: string; of: string[] }[];
   /** What was sent in this round, or may have been: nothing else is sent in it any more. */
   readonly body: string | undefined;
   /** Randomises the answers. Coins are drawn once: the same answers again give the same bytes. */
-  prepare(answers: Answers): Promise<Submission>;
+  prepare(answers: Answers, fields?: Fields): Promise<Submission>;
   /**
    * Sends `body`, or what was prepared last, which is `body` from then on, whatever the server says.
    * `counted` is false if the server had counted it before.
@@ -120,12 +139,20 @@ export interface Sheet {
   send(): Promise<{ counted: boolean }>;
 }
 
+/** A report of the manifest, with the mechanism that makes it. */
+export interface Report {
+  name: string;
+  of: string[];
+  m: Mechanism;
+}
+
 export interface Client {
   readonly manifest: Manifest;
   readonly digest: string;
+  readonly reports: Report[];
   begin(round?: number): Promise<Sheet>;
   /** `begin`, `prepare` and `send`. After an error with a `sheet` send that again. */
-  answer(answers: Answers, round?: number): Promise<{ counted: boolean }>;
+  answer(answers: Answers, round?: number, fields?: Fields): Promise<{ counted: boolean }>;
 }
 
 export const Client: {
@@ -136,40 +163,54 @@ export const Client: {
   ): Promise<Client>;
 };
 
-/** An index of 0..k-1, or the code of a text. */
-export type Value = number | bigint;
+/** An encoded answer: an index of 0..k-1, the code of a text, a number on its grid, or one for each of several questions. */
+export type Value = number | bigint | Value[];
 
-/**
- * A mechanism, in four steps. `begin` is done before there is an answer, `memoise` for the
- * key of a value, `instant` for every report. A device that remembers repeats only the last. Steps
- * with nothing to do need no bytes. Each throws unless it gets exactly the bytes that it needs.
- */
 export interface Mechanism {
-  /** The 64-bit words that a report eats, and those of begin, memoise and instant. */
-  readonly coinWords: number;
-  readonly words: [number, number, number];
-  /** Whether devices remember it in several rounds. */
-  readonly twoSteps: boolean;
-  /** Whether every answer has a permanent draw of its own. */
-  readonly keyIsValue: boolean;
-  /** All steps at once: the bytes of the row of a report. */
+  /** The 64-bit words that a report takes. */
+  readonly words: number;
+  /** What one report reveals at most (epsilon), recomputed from the integers. */
+  readonly cost: number;
+  /** The bytes of the row of a report. Throws unless it gets exactly the bytes that it needs. */
   report(value: Value, bytes: Uint8Array): Uint8Array;
-  begin(bytes: Uint8Array): unknown;
-  key(begun: unknown, value: Value): bigint;
-  memoise(begun: unknown, key: Value, bytes: Uint8Array): unknown;
-  instant(begun: unknown, kept: unknown, bytes: Uint8Array): Uint8Array;
 }
 
+/** A mechanism outside of any collection. Refuses one that breaks its own promise. */
 export function mechanism(spec: Spec): Promise<Mechanism>;
 
-/** The row of one report: a pure function of the value and the coins. */
+/** The row of one report: a pure function of the encoded answer and the coins. */
 export function report(spec: Spec, value: Value, bytes: Uint8Array): Promise<Uint8Array>;
+
+/** The integers that stand for an answer. */
+export function encode(domain: Domain, answer: unknown): Promise<Value>;
 
 /** What is hashed of a text: NFC, case folded unless `fold` is 'none', blanks joined and none at the ends. */
 export function tidy(text: string, fold?: 'case' | 'none'): string;
 
-/** The code of a text, tidied first: what stands for it as a value. */
-export function textCode(text: string): Promise<bigint>;
+/** What people read, in one language. To be shown as text, never as HTML. */
+export interface Texts {
+  language: string;
+  title: string;
+  about: string;
+  /** Of a question: how it is asked, and its answers in words; what is missing is shown as its id. */
+  questions: { ask(name: string): string; answers(name: string, ids: string[]): string[] };
+  fields: { ask(name: string): string; answers(name: string, ids: string[]): string[] };
+  /** What analysts look for first among free texts. */
+  candidates(name: string): string[];
+}
+
+/** From the bytes of the document of texts. `preferred` are languages; default: those of the browser. */
+export function readTexts(bytes: Uint8Array, client: Client, preferred?: readonly string[]): Texts;
+
+/** From its address, beside the manifest's: .../v2/texts. */
+export function loadTexts(
+  url: string | URL,
+  client: Client,
+  options?: { fetch?: typeof fetch; preferred?: readonly string[] },
+): Promise<Texts>;
+
+/** The book of a browser: IndexedDB. */
+export const browserBook: Book;
 
 /** Bytes of `crypto.getRandomValues`, any number of them; refuses a source that repeats itself or has a dead bit. */
 export function secureBytes(count: number): Uint8Array;

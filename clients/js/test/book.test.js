@@ -3,10 +3,10 @@
 import assert from 'node:assert/strict';
 import test from 'node:test';
 import { Client, secureBytes } from '../deniable.js';
-import { manifestOf, memoryBook, readVectors } from './tools.js';
+import { manifestOf, memoryBook, readVectors, utf8 } from './tools.js';
 
-const to = 'https://example.org/v1/submissions';
-const other = (words = 'Something else') => manifestOf((m) => { m.about = words; m.epsilon = 4; });
+const to = 'https://example.org/v2/submissions';
+const other = (epsilon = 4) => manifestOf((m) => { m.epsilon = epsilon; });
 
 /** A collector that answers with these statuses, and the bodies that it got. */
 function collector(...statuses) {
@@ -47,7 +47,7 @@ test('whatever the status, only the same bytes are sent again', async () => {
 
 test('what is sent is in the book before, and then its coins are not', async () => {
   const book = memoryBook();
-  const own = () => book.entries['https://example.org/v1/'][client.digest].rounds;
+  const own = () => book.entries['https://example.org/v2/'][client.digest].rounds;
   const fetch = async (url, { body }) => {
     assert.deepEqual(own(), { 1: { body } });
     return new Response(null, { status: 201 });
@@ -55,15 +55,14 @@ test('what is sent is in the book before, and then its coins are not', async () 
   const client = await load(book, { fetch });
   const sheet = await client.begin();
   await sheet.prepare({ way: 'car' });
-  assert.deepEqual(Object.keys(own()[1]), ['words', 'id']);
+  assert.deepEqual(Object.keys(own()[1]), ['places', 'words', 'id']);
   await sheet.send();
 });
 
 test('a page that is loaded again shows the same', async () => {
   const book = memoryBook();
-  const [, { manifest }] = readVectors('wire.json');
-  const bytes = new TextEncoder().encode(manifest);
-  const all = { way: 'car', ever: true, hours: 5, word: 'tea' };
+  const bytes = utf8(readVectors('wire/sampled.json').manifest);
+  const all = { way: 'car', ever: true, hours: 5, height: 1.7, word: 'tea' };
   const seen = new Set();
   for (let time = 0; time < 20; time++) {
     const sheet = await (await load(book, collector(201), bytes)).begin();
@@ -89,7 +88,7 @@ test('of two sheets with other answers one is sent', async () => {
   const client = await load(book, found);
   const [first, second] = [await client.begin(), await client.begin()];
   // Coins of zeros: grr reports the answer.
-  Object.assign(book.entries['https://example.org/v1/'][client.digest].rounds[1], { words: '00'.repeat(16) });
+  Object.assign(book.entries['https://example.org/v2/'][client.digest].rounds[1], { words: '00'.repeat(16) });
   const { body } = await first.prepare({ way: 'car' });
   assert.notEqual((await second.prepare({ way: 'train' })).body, body);
   await first.send();
@@ -127,7 +126,7 @@ test('another collection at the same address needs a yes, and names what was spe
   // From now on both are known; a third is not, and both were spent.
   await (await load(book, found)).begin();
   await (await load(book, found, other())).begin();
-  const third = await load(book, found, other('A third one'));
+  const third = await load(book, found, other(4.5));
   await assert.rejects(third.begin(), { type: 'changed', spent: 12 });
 });
 
@@ -145,7 +144,7 @@ test('another collection elsewhere is no change', async () => {
   const book = memoryBook();
   const found = collector(201);
   await (await load(book, found)).answer({ way: 'car' });
-  for (const place of ['https://example.org/two/v1/submissions', 'https://example.com/v1/submissions']) {
+  for (const place of ['https://example.org/two/v2/submissions', 'https://example.com/v2/submissions']) {
     await (await load(book, found, other(), { to: place })).answer({ way: 'car' });
   }
 });
@@ -164,9 +163,9 @@ test('the book belongs to the place where the manifest is', async () => {
   const book = memoryBook();
   const fetch = async (url, { method }) =>
     (method ? new Response(null, { status: 201 }) : new Response(manifestOf()));
-  const client = await Client.load('https://example.org/a/v1/manifest?x=1#y', { book, fetch });
+  const client = await Client.load('https://example.org/a/v2/manifest?x=1#y', { book, fetch });
   await client.answer({ way: 'car' });
-  assert.deepEqual(Object.keys(book.entries), ['https://example.org/a/v1/']);
+  assert.deepEqual(Object.keys(book.entries), ['https://example.org/a/v2/']);
 });
 
 // ---- coins that are none

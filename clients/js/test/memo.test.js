@@ -6,15 +6,13 @@ import { Client } from '../deniable.js';
 import { bookWith, digestOf, manifestOf, memoryBook } from './tools.js';
 
 const again = (m) => Object.assign(m, { rounds: 9, changes: 1, epsilon: 8 });
-const words = (change) => (m, q) => {
+const words = (m) => {
   again(m);
-  q.mechanism.domain = { text: true };
-  Object.assign(q, { kind: 'text', candidates: [] });
-  change?.(m, q);
+  m.questions = [{ name: 'way', kind: 'text', optional: false, fold: 'case', max_bytes: 64 }];
 };
 
-const to = 'https://example.org/v1/submissions';
-const place = 'https://example.org/v1/';
+const to = 'https://example.org/v2/submissions';
+const place = 'https://example.org/v2/';
 const counted = async () => new Response(null, { status: 201 });
 const load = (options, bytes = manifestOf(again, 'lgrr')) =>
   Client.load(bytes, { to, fetch: counted, maxEpsilon: 32, ...options });
@@ -22,8 +20,8 @@ const load = (options, bytes = manifestOf(again, 'lgrr')) =>
 /** Gives coins that are below every threshold to a round: `instant` of lgrr then reports what is kept. */
 function plainly(book, { digest, manifest }, round, first = '00'.repeat(8)) {
   const entry = (book.entries[place] ??= {});
-  const own = (entry[digest] ??= { epsilon: manifest.epsilon, memos: {}, rounds: {} });
-  own.rounds[round] = { words: first + '00'.repeat(16), id: '11'.repeat(16) };
+  const own = (entry[digest] ??= { epsilon: manifest.epsilon, root: digest, memos: {}, rounds: {} });
+  own.rounds[round] = { places: [''], words: first + '00'.repeat(16), id: '11'.repeat(16) };
 }
 
 const memoOf = (book, { digest }) => book.entries[place][digest].memos[0];
@@ -133,7 +131,7 @@ test('damaged memos are refused and left alone', async () => {
   for (const memo of damaged) {
     const book = memoryBook();
     const client = await load({ book });
-    book.entries[place] = { [client.digest]: { epsilon: 8, memos: { 0: memo }, rounds: {} } };
+    book.entries[place] = { [client.digest]: { epsilon: 8, root: client.digest, memos: { 0: memo }, rounds: {} } };
     const sheet = await client.begin();
     await assert.rejects(sheet.prepare({ way: 'car' }));
     assert.deepEqual(memoOf(book, client), memo);
@@ -181,7 +179,7 @@ test('a preview that another tab made stale is not sent', async () => {
 
 test('texts have keys of 64 bits, kept exactly', async () => {
   const book = memoryBook();
-  const client = await load({ book }, manifestOf(words(), 'rappor'));
+  const client = await load({ book }, manifestOf(words, 'rappor'));
   await client.answer({ way: 'tea' });
   const [key] = memoOf(book, client).keys;
   const digest = await crypto.subtle.digest('SHA-256', new TextEncoder().encode('tea'));
@@ -191,7 +189,7 @@ test('texts have keys of 64 bits, kept exactly', async () => {
 test('the secret of docs/memo.md gives the streams of docs/memo.md', async () => {
   // rappor's cohort is choice(64) of the first word of the begin stream, 322f2574f3d515e4; the
   // permanent row comes from the stream of the key, which other tests compare with the vectors.
-  const bytes = manifestOf(words(), 'rappor');
+  const bytes = manifestOf(words, 'rappor');
   const secret = Array.from({ length: 32 }, (_, i) => i.toString(16).padStart(2, '0')).join('');
   const draws = { words: '00'.repeat(8 * 17), memos: { 0: { secret, keys: [] } } };
   const book = bookWith(await digestOf(bytes), 1, draws, place);

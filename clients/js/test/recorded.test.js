@@ -5,13 +5,9 @@
 import assert from 'node:assert/strict';
 import { createHash } from 'node:crypto';
 import test from 'node:test';
-import { Client, mechanism, textCode } from '../deniable.js';
-import { readVectors, toHex } from './tools.js';
-
-const CASES = readVectors('wire.json').map(({ manifest, submissions }) => ({
-  bytes: new TextEncoder().encode(manifest), manifest: JSON.parse(manifest), submissions,
-}));
-const caseOf = (fits) => CASES.find(({ manifest }) => fits(manifest));
+import { encode } from '../client/core.js';
+import { Client } from '../deniable.js';
+import { readVectors, toHex, utf8, vectorsIn } from './tools.js';
 
 /** Replaces all randomness by the stream of a name while `work` runs; returns what it was given. */
 async function recording(name, work) {
@@ -54,78 +50,56 @@ function device() {
 
 const load = (bytes) => Client.load(bytes, device());
 
-async function indexOf({ kind, edges, mechanism: { domain } }, answer) {
-  if (kind === 'text') return textCode(answer);
-  if (kind === 'number') return edges.filter((edge) => edge <= answer).length;
-  const said = kind === 'yes/no' && typeof answer === 'boolean' ? (answer ? 'yes' : 'no') : answer;
-  return domain.labels.indexOf(said);
-}
-
 /** The rows that these coins make of the answers. */
-async function rowsOf({ divide, questions }, answers, coins) {
-  const made = await Promise.all(questions.map(({ mechanism: spec }) => mechanism(spec)));
+async function rowsOf({ domains, reports }, answers, coins) {
   const rows = {};
   let at = 0;
-  let asked = questions.keys();
-  if (divide === 'sampled') {
-    const word = coins.readBigUInt64LE(0);
-    asked = [Number((word * BigInt(questions.length)) >> 64n)];
-    at = 8;
+  for (const { name, of, m } of reports) {
+    const bytes = new Uint8Array(coins.subarray(at, (at += 8 * m.words)));
+    const values = await Promise.all(of.map((one) => encode(one, domains[one], answers[one])));
+    rows[name] = toHex(m.report(of.length > 1 ? values : values[0], bytes));
   }
-  for (const place of asked) {
-    const { name } = questions[place];
-    const bytes = new Uint8Array(coins.subarray(at, (at += 8 * made[place].coinWords)));
-    rows[name] = toHex(made[place].report(await indexOf(questions[place], answers[name]), bytes));
-  }
+  assert.equal(at, coins.length);
   return rows;
 }
 
-for (const divide of ['split', 'sampled']) {
-  test(`${divide}: every coin and the id are random bytes of the operating system`, async () => {
-    const { bytes, manifest, submissions: [{ answers }] } = caseOf(
-      (m) => m.rounds === 1 && m.divide === divide);
+const once = Object.entries(vectorsIn('wire')).filter(([, { manifest }]) => JSON.parse(manifest).rounds === 1);
+
+test('there are vectors with every mechanism, with several reports, with one that is drawn', () => {
+  assert.ok(once.length > 20);
+});
+
+for (const [name, { manifest, good: [{ answers, fields }] }] of once) {
+  test(`${name}: every coin and the id are random bytes of the operating system`, async () => {
     const ids = new Set();
     for (let person = 0; person < 3; person++) {
-      const client = await load(bytes);
-      const { result, pieces } = await recording(divide, async () =>
-        (await client.begin()).prepare(answers));
+      const client = await load(utf8(manifest));
+      const { result, pieces } = await recording(name, async () =>
+        (await client.begin()).prepare(answers, fields));
       const { id, reports, round, collection } = JSON.parse(result.body);
       assert.deepEqual([round, collection], [1, client.digest]);
-      assert.ok(pieces.includes(id));
-      const coins = Buffer.from(pieces.filter((piece) => piece !== id).join(''), 'hex');
-      const most = await Promise.all(manifest.questions.map(async (q) =>
-        (await mechanism(q.mechanism)).coinWords));
-      const words = divide === 'split' ? most.reduce((x, y) => x + y) : 1 + Math.max(...most);
-      assert.equal(coins.length, 8 * words);
-      assert.deepEqual(reports, await rowsOf(manifest, answers, coins));
+      assert.equal(pieces.pop(), id);
+      // Drawn places come first, before there is any answer; then the rest, report by report.
+      const places = client.reports.map(({ m }) => (m.family.asks ? pieces.shift() : ''));
+      const coins = Buffer.from(places.map((place) => place + pieces.shift()).join(''), 'hex');
+      assert.deepEqual(pieces, []);
+      assert.deepEqual(reports, await rowsOf(client, answers, coins));
       ids.add(id);
     }
     assert.equal(ids.size, 1); // the stream is the same each time, and so is all else
   });
 }
 
-test('every mechanism: coins and id', async () => {
-  const known = caseOf((m) => m.rounds === 1 && m.questions.length > 20);
-  const { bytes, manifest, submissions: [{ answers }] } = known;
-  const client = await load(bytes);
-  const { result, pieces } = await recording('all', async () =>
-    (await client.begin()).prepare(answers));
-  const { id, reports } = JSON.parse(result.body);
-  assert.ok(pieces.includes(id));
-  const coins = Buffer.from(pieces.filter((piece) => piece !== id).join(''), 'hex');
-  assert.deepEqual(reports, await rowsOf(manifest, answers, coins));
-});
-
 test('rounds: a secret once, and coins and an id each time', async () => {
-  const { bytes, manifest, submissions: [{ answers }] } = caseOf((m) => m.rounds > 1);
-  const client = await load(bytes);
-  const made = await Promise.all(manifest.questions.map((q) => mechanism(q.mechanism)));
-  const remembers = made.filter((m) => m.twoSteps);
-  const words = made.reduce((sum, m) => sum + (m.twoSteps ? 1 + m.words[2] : m.coinWords), 0);
+  const { manifest, good: [{ answers, fields }] } = readVectors('wire/again.json');
+  const client = await load(utf8(manifest));
+  const remembers = client.reports.filter(({ again }) => again);
+  const words = client.reports.reduce((sum, report) => sum + report.words, 0);
+  assert.ok(remembers.length > 3);
   const bodies = [];
   for (const round of [1, 2]) {
     const { result, pieces } = await recording(`round ${round}`, async () =>
-      (await client.begin(round)).prepare(answers));
+      (await client.begin(round)).prepare(answers, fields));
     const { id, round: told } = JSON.parse(result.body);
     assert.equal(told, round);
     assert.ok(pieces.includes(id));

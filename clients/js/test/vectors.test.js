@@ -1,133 +1,121 @@
-// The vectors of tests/vectors/v1: the same bytes as in every other client.
+// The vectors of tests/vectors/v2: the same bytes as in every other client, and the same refusals.
+// Every file there is read; what this client does not know fails.
 
 import assert from 'node:assert/strict';
-import { existsSync } from 'node:fs';
 import test from 'node:test';
-import { Client, mechanism, report, textCode, tidy } from '../deniable.js';
-import { bookWith, fromHex, memoryBook, readVectors, toHex } from './tools.js';
+import { KINDS, MECHANISMS } from '../client/core.js';
+import { Client, encode, mechanism, report, tidy } from '../deniable.js';
+import { bookWith, fromHex, memoryBook, placesOf, readVectors, toHex, utf8, vectorsIn } from './tools.js';
 
-const little = (x, bytes) => toHex(Uint8Array.from({ length: bytes }, (_, i) => x / 256 ** i));
-const needed = (size) => (size <= 256 ? 1 : size <= 65536 ? 2 : 4);
+/** Encoded answers that doubles cannot hold are written as texts. */
+const plain = (value) => {
+  if (Array.isArray(value)) return value.map(plain);
+  return typeof value === 'string' ? BigInt(value) : value;
+};
 
-/** The row of a report as the vectors write it: integers have the length that the spec says. */
-function rowOf({ mechanism: name, domain, design }, found) {
-  if (typeof found === 'string') return found;
-  const k = domain.size ?? domain.labels?.length;
-  if (Array.isArray(found)) {
-    const part = (x, i) => little(x, i < 3 ? 4 : needed(design.g));
-    if (found.length === 4) return found.map(part).join('');
-    const [first, inner] = found;
-    if (typeof first === 'string') return first + inner;
-    const rows = 2 ** Math.ceil(Math.log2(design.width ?? 2));
-    const size = name === 'hcms' ? 2 * rows : design.width;
-    const rest = typeof inner === 'string' ? inner : little(inner, needed(size));
-    return little(first, needed(design.cohorts)) + rest;
-  }
-  const sizes = {
-    hr: Math.ceil(k / (design.block - 1)) * design.block,
-    hrr: 2 * 2 ** Math.ceil(Math.log2(k)),
-    shist: 2 * design.b,
-  };
-  return little(found, needed(sizes[name] ?? k));
-}
+const refusal = (work) => work.then(() => 'none', (error) => error.type ?? String(error.stack));
 
-async function codeOf(text) {
-  const digest = await crypto.subtle.digest('SHA-256', new TextEncoder().encode(text));
-  return new DataView(digest).getBigUint64(0, true);
-}
+// ---- mechanisms
 
-const vectors = readVectors('reports.json');
+const mechanisms = vectorsIn('mechanisms');
 
-test('the vectors have all 28 mechanisms', () => {
-  assert.equal(new Set(vectors.map(({ spec }) => spec.mechanism)).size, 28);
+test('every mechanism that this client knows has vectors', () => {
+  assert.deepEqual([...MECHANISMS.keys()].sort(), Object.keys(mechanisms).sort());
 });
 
-for (const [i, { spec, reports }] of vectors.entries()) {
-  test(`vector ${i}: ${spec.mechanism}`, async () => {
-    const m = await mechanism(spec);
-    for (const { value, coins, report: found } of reports) {
-      const index = typeof value === 'string' ? await codeOf(value) : value;
+for (const [name, { good, bad }] of Object.entries(mechanisms)) {
+  test(`reports of ${name}`, async () => {
+    for (const { spec, value, coins, row } of good) {
+      const m = await mechanism(spec);
       const bytes = fromHex(coins);
-      const row = await report(spec, index, bytes);
-      assert.ok(row instanceof Uint8Array);
-      assert.equal(toHex(row), rowOf(spec, found));
-      assert.equal(m.coinWords * 8, bytes.length);
-      // A pure function: the same again, and from its steps.
-      assert.equal(toHex(m.report(index, bytes)), toHex(row));
-      const cut = [0, m.words[0], m.words[0] + m.words[1], m.coinWords];
-      const [first, second, third] = [0, 1, 2].map((j) => bytes.slice(8 * cut[j], 8 * cut[j + 1]));
-      const begun = m.begin(first);
-      const kept = m.memoise(begun, m.key(begun, index), second);
-      assert.equal(toHex(m.instant(begun, kept, third)), toHex(row));
+      const found = await report(spec, plain(value), bytes);
+      assert.ok(found instanceof Uint8Array);
+      assert.equal(toHex(found), row);
+      assert.equal(m.words * 8, bytes.length);
+      assert.equal(toHex(m.report(plain(value), bytes)), row); // a pure function
       const longer = Uint8Array.from([...bytes, 0]);
       for (const wrong of [bytes.slice(8), bytes.slice(1), bytes.slice(0, 0), longer]) {
-        assert.throws(() => m.report(index, wrong), { name: 'DeniableError', type: 'coins' });
+        assert.throws(() => m.report(plain(value), wrong), { name: 'DeniableError', type: 'coins' });
       }
+    }
+  });
+
+  test(`what is refused of ${name}`, async () => {
+    // Rows are for servers to refuse; this client only makes them.
+    for (const { why, type, spec, row } of bad) {
+      if (row === undefined) assert.equal(await refusal(mechanism(spec)), type, why);
     }
   });
 }
 
-const texts = readVectors('texts.json');
+// ---- kinds
 
-test('texts are tidied before they are hashed', async () => {
-  for (const { why, text, fold, tidy: tidied, code } of texts.good) {
-    assert.equal(tidy(text, fold), tidied, why);
-    const found = new DataView(fromHex(code).buffer).getBigUint64(0, true);
-    assert.equal(await codeOf(tidied), found, why);
-    if (fold === 'case') assert.equal(await textCode(text), found, why);
-  }
+const kinds = vectorsIn('kinds');
+
+test('every kind that this client knows has vectors', () => {
+  const named = new Set(Object.values(kinds).map(({ good }) => good[0].domain.kind));
+  assert.deepEqual([...named].sort(), [...KINDS.keys(), 'several'].sort());
 });
 
-test('blanks are no answer', async () => {
-  const { manifest } = readVectors('wire.json').at(-1);
-  const options = { book: memoryBook(), maxEpsilon: 32 };
-  const sheet = await (await Client.load(new TextEncoder().encode(manifest), options)).begin();
-  for (const { why, text, type } of texts.bad) {
-    await assert.rejects(textCode(text), { type }, why);
-    await assert.rejects(sheet.prepare({ word: text }), { type, message: /"word"/ }, why);
-  }
-});
+for (const [name, { good, bad }] of Object.entries(kinds)) {
+  test(`answers of ${name}`, async () => {
+    for (const { why, domain, answer, value, tidy: tidied } of good) {
+      assert.deepEqual(await encode(domain, answer), plain(value), why);
+      if (tidied !== undefined) assert.equal(tidy(answer, domain.fold), tidied, why);
+    }
+    for (const { why, type, domain, answer } of bad) {
+      assert.equal(await refusal(encode(domain, answer)), type, why);
+    }
+  });
+}
 
-test('five spellings are one answer', async () => {
-  const { manifest, digest, submissions: [{ answers, coins, id }] } = readVectors('wire.json')[0];
-  const bodies = new Set();
-  for (const word of ['tea', 'tea ', ' Tea', 'TEA', '\u00a0tea', '\u3000Tea\ufeff']) {
-    // Coins of zeros keep the cell.
-    const book = bookWith(digest, 1, { words: '0'.repeat(coins.length), id });
-    const options = { book, maxEpsilon: 32 };
-    const sheet = await (await Client.load(new TextEncoder().encode(manifest), options)).begin();
-    bodies.add((await sheet.prepare({ ...answers, word })).body);
-  }
-  assert.equal(bodies.size, 1);
-});
+// ---- whole submissions
 
-const wire = new URL('../../../tests/vectors/v1/wire.json', import.meta.url);
-const skip = !existsSync(wire) && 'tests/vectors/v1/wire.json is not there yet';
+const address = 'https://example.org/v2/';
+const to = `${address}submissions`;
+const answering = (status) => async () => new Response(null, { status });
 
-test('whole submissions', { skip }, async (t) => {
-  for (const { title, manifest, digest, secrets, submissions } of readVectors('wire.json')) {
-    await t.test(title, async () => {
-      const bytes = new TextEncoder().encode(manifest);
-      const { questions } = JSON.parse(manifest);
-      // A device whose secrets are given, and in whose book the coins are.
-      let memos = {};
-      questions.forEach(({ name }, place) => {
-        if (secrets[name]) memos[place] = { secret: secrets[name], keys: [] };
-      });
-      const fetch = async () => new Response(null, { status: 201 });
-      for (const { answers, round, coins, id, body } of submissions) {
-        const address = 'https://example.org/v1/';
-        const book = bookWith(digest, round, { words: coins, id, memos }, address);
-        const options = { digest, book, maxEpsilon: 32, fetch, to: `${address}submissions` };
-        const sheet = await (await Client.load(bytes, options)).begin(round);
-        const made = await sheet.prepare(answers);
-        assert.equal(made.body, body);
-        assert.deepEqual(await sheet.prepare(answers), made);
-        const own = book.entries[address][digest];
-        assert.equal(own.rounds[round].words, coins); // every coin was used, and no other
-        await sheet.send();
-        memos = book.entries[address][digest].memos;
-      }
+for (const [name, { manifest, digest, secrets, good }] of Object.entries(vectorsIn('wire'))) {
+  test(`submissions of ${name}`, async () => {
+    // A device whose secrets are given, and in whose book the coins are.
+    let memos = {};
+    JSON.parse(manifest).reports.forEach((one, i) => {
+      if (secrets[one.name]) memos[i] = { secret: secrets[one.name], keys: [] };
     });
+    for (const { answers, fields, round, coins, id, body } of good) {
+      const options = { digest, maxEpsilon: 32, fetch: answering(201), to };
+      const places = placesOf(await Client.load(utf8(manifest), { ...options, book: memoryBook() }), coins);
+      const book = bookWith(digest, round, { words: coins, places, id, memos }, address);
+      const sheet = await (await Client.load(utf8(manifest), { ...options, book })).begin(round);
+      const made = await sheet.prepare(answers, fields);
+      assert.equal(made.body, body);
+      assert.deepEqual(await sheet.prepare(answers, fields), made);
+      const own = book.entries[address][digest];
+      assert.equal(own.rounds[round].words, coins); // every coin was used, and no other
+      await sheet.send();
+      memos = book.entries[address][digest].memos;
+    }
+  });
+}
+
+test('what a device refuses before it answers', async () => {
+  for (const { why, type, manifest, ...options } of readVectors('bad/manifests.json')) {
+    const allowed = type === 'too-much' ? {} : { maxEpsilon: 32 };
+    const loading = Client.load(utf8(manifest), { book: memoryBook(), ...allowed, ...options });
+    assert.equal(await refusal(loading), type, why);
   }
 });
+
+for (const { why, type, steps } of readVectors('bad/books.json')) {
+  test(`a book that refuses: ${why}`, async () => {
+    const book = memoryBook();
+    const found = [];
+    for (const { manifest, answers, fields, round, status, another } of steps) {
+      const options = { book, to, another, tries: 1, maxEpsilon: 32, fetch: answering(status) };
+      const client = await Client.load(utf8(manifest), options);
+      found.push(await refusal(client.answer(answers, round, fields)));
+    }
+    assert.equal(found.at(-1), type);
+    assert.ok(found.slice(0, -1).every((word) => word !== type), found.join());
+  });
+}

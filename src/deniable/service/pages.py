@@ -8,20 +8,17 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
 from pathlib import Path
 
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
+from deniable.service.scripts import client_files, client_module
 from deniable.service.vega import vega_route
 
-_HERE = Path(__file__).parent
-STATIC = _HERE / "static"
-#: The modules of the client. In a wheel they lie beside the pages, under these names; in a checkout
-#: they are where they are written.
-_CLIENT = {"client.js": "deniable.js", "promise.js": "promise.js", "book.js": "book.js"}
-_WRITTEN = _HERE.parents[2] / "clients" / "js"
+STATIC = Path(__file__).parent / "static"
 _TYPES = {
     ".html": "text/html; charset=utf-8",
     ".css": "text/css; charset=utf-8",
@@ -48,18 +45,30 @@ _ALWAYS = {
 }
 
 
-def page_files() -> dict[str, Path]:
-    """The files of the pages, by the place where they are served."""
-    names = sorted(path.name for path in STATIC.iterdir() if path.suffix in _TYPES)
-    files = {f"/{name}": STATIC / name for name in names if not name.endswith(".html")}
-    for name, written in _CLIENT.items():
-        files.setdefault(f"/{name}", _WRITTEN / written)
-    return {**files, "/": STATIC / "dashboard.html", "/answer": STATIC / "answer.html"}
+@dataclass(frozen=True)
+class File:
+    """A file as it is served."""
+
+    name: str
+    body: bytes
 
 
-def page_routes() -> list[Route]:
+def page_files(manifest: bytes) -> dict[str, File]:
+    """The files of the pages of a collection, by the place where they are served."""
+    files = {path.name: path.read_bytes() for path in STATIC.iterdir() if path.suffix in _TYPES}
+    dashboard, questionnaire = (files.pop(f"{name}.html") for name in ("dashboard", "answer"))
+    client = {f"client/{name}": body for name, body in client_files().items()}
+    own = {"client.js": client_module(manifest).encode()}
+    return {
+        **{f"/{name}": File(name, body) for name, body in {**files, **client, **own}.items()},
+        "/": File("dashboard.html", dashboard),
+        "/answer": File("answer.html", questionnaire),
+    }
+
+
+def page_routes(manifest: bytes) -> list[Route]:
     """Routes of the pages, and of the files that they need."""
-    routes = [Route(place, _serving(path)) for place, path in page_files().items()]
+    routes = [Route(place, _serving(file)) for place, file in page_files(manifest).items()]
     return [*routes, vega_route(headers_for("vega.js"))]
 
 
@@ -75,14 +84,13 @@ def headers_for(name: str) -> dict[str, str]:
     }
 
 
-def _serving(path: Path) -> Callable[[Request], Awaitable[Response]]:
-    body = path.read_bytes()
-    tag = f'"{hashlib.sha256(body).hexdigest()[:32]}"'
-    headers = {**headers_for(path.name), "ETag": tag}
+def _serving(file: File) -> Callable[[Request], Awaitable[Response]]:
+    tag = f'"{hashlib.sha256(file.body).hexdigest()[:32]}"'
+    headers = {**headers_for(file.name), "ETag": tag}
 
     async def serve(request: Request) -> Response:
         if request.headers.get("if-none-match") == tag:
             return Response(b"", 304, headers)
-        return Response(body, 200, headers)
+        return Response(file.body, 200, headers)
 
     return serve

@@ -1,6 +1,7 @@
 // The questionnaire: answers are asked, randomised here, shown as they would leave, and then sent.
 import { Client } from '/client.js';
-import { fieldOf } from '/fields.js';
+import { loadTexts } from '/client/texts.js';
+import { fieldOf, openField } from '/fields.js';
 import { atMost, odds, total } from '/odds.js';
 import { byId, el, secret, show } from '/page.js';
 
@@ -8,11 +9,12 @@ const WORDS = {
   'no-key': 'This collection needs a key. Please use the whole link that you were given.',
   closed: 'This collection is closed. It takes no answers now.',
   'bad-round': 'There is no such round. Please use the link that you were given.',
+  unsupported: 'This page does not know this kind of question. Please load it again, or tell the people who ask.',
   'broken-promise': 'These questions would reveal more about you than they promise. This page does not ask them.',
   'too-much': 'These questions may reveal more about you than this page allows (epsilon above 8). It does not ask them.',
   'other-collection': 'The questions have changed since this page was opened. Please load it again.',
   changed: 'This browser has answered other questions here meanwhile. Please load this page again.',
-  answered: 'This browser has answered meanwhile, perhaps in another tab. Please load this page again.',
+  answered: 'This browser has answered already, perhaps in another tab or in an earlier step. Please load this page again.',
   prepared: 'This browser has answered another round meanwhile. Please go back and look at your report again.',
   'no-answer': 'The collector does not answer. Please try again later.',
   busy: 'The collector is busy. Please try again later.',
@@ -36,10 +38,11 @@ function fail(error, more = '') {
   byId('trouble').focus();
 }
 
-function promise({ divide, rounds, questions }, round) {
+function promise({ rounds, questions }, asked, round) {
   const parts = ['Your device randomises each answer before anything leaves it.'];
-  if (divide === 'sampled') {
-    parts.unshift(`You are asked 1 of ${questions.length} questions. Your device drew it, whatever your answer is.`);
+  if (asked.length < questions.length) {
+    const which = asked.length > 1 ? 'them, whatever your answers are' : 'it, whatever your answer is';
+    parts.unshift(`You are asked ${asked.length} of ${questions.length} questions. Your device drew ${which}.`);
   }
   if (rounds > 1) {
     parts.unshift(`Round ${round} of ${rounds}. Please use the same device and browser in all of them: it remembers what it needs.`);
@@ -48,27 +51,45 @@ function promise({ divide, rounds, questions }, round) {
 }
 
 const thanks = (counted, { rounds }) =>
-  `${counted ? 'Your reports were counted.' : 'Your reports had been counted before.'} Please answer only once`
-  + `${rounds > 1 ? ' in each round' : ''}: every report that you add tells a little more about you.`;
+  `${counted ? 'Your answers were counted.' : 'Your answers had been counted before.'} Please answer only once`
+  + `${rounds > 1 ? ' in each round' : ''}: sending several reports would reveal more about you.`;
 
 const keeps = ({ rounds }) => 'Your answers are no longer on this page. This browser keeps the report, so that it sends no other one'
-  + `${rounds > 1 ? ', and what it needs to remember for the other rounds' : ''}.`;
+  + `${rounds > 1 ? ', and what it needs to remember for the other rounds' : ''}. If you clear its data, `
+  + 'or the collector moves to another address, the browser no longer knows that you answered.';
 
-function reportOf(question, answer, hex) {
-  const { says, why } = odds(question, hex);
-  return el('article', { class: 'card' },
-    el('h3', {}, question.ask),
-    el('dl', { class: 'pair' },
-      el('div', {}, el('dt', {}, 'stays here: your answer'), el('dd', {}, answer)),
-      el('div', { class: 'leaves' }, el('dt', {}, 'leaves: the report says'), el('dd', {}, says))),
-    ...why.map((words) => el('p', {}, words)));
+/** The words of a question: how it is asked, and the labels of its answers if they are listed. */
+async function wordsOf({ name }, { domains }, texts) {
+  const domain = domains[name];
+  const ids = await domain.form.names?.(domain);
+  const labels = ids && [...texts.questions.answers(name, ids), ...domain.optional ? ['no answer'] : []];
+  return { ask: texts.questions.ask(name), labels, suggestions: texts.candidates(name) };
 }
 
-function readAll(fields) {
+/** A report, beside the answers that it was made of: of drawn questions, only the drawn one. */
+function reportOf({ name, of }, { reports }, row, words) {
+  const asks = of.map((question) => words[question].ask).join(' · ');
+  const { says, why } = odds(reports.find((one) => one.name === name), row, words[of[0]].labels ?? []);
+  return el('article', { class: 'card' },
+    el('h3', {}, asks),
+    el('dl', { class: 'pair' },
+      el('div', {}, el('dt', {}, 'Your answer stays here'), el('dd', {}, of.map((question) => words[question].shown()).join(' · '))),
+      el('div', { class: 'leaves' }, el('dt', {}, 'Your device will send'), el('dd', {}, says))),
+    el('p', {}, el('em', {}, 'This may or may not be your answer. That is what protects you.')),
+    el('details', {}, el('summary', {}, 'Details'), ...why.map((sentence) => el('p', {}, sentence))));
+}
+
+const shown = ({ fields }, texts, open) =>
+  fields.map(({ name }, i) => `${texts.fields.ask(name)} ${open[i].shown()}`).join('; ');
+
+const bytesOf = (hex) => Uint8Array.from(hex.match(/../g) ?? [], (pair) => parseInt(pair, 16));
+
+/** By name what was answered, or undefined where something is missing. */
+function readAll(names, fields) {
   const answers = fields.map((field) => field.read());
   const wrong = answers.indexOf(undefined);
   if (wrong >= 0) fields[wrong].focus();
-  return wrong < 0 && answers;
+  return wrong < 0 ? Object.fromEntries(names.map((name, i) => [name, answers[i]])) : undefined;
 }
 
 /** Sends what the sheet has, and tells how that went. */
@@ -94,19 +115,27 @@ async function send(sheet, manifest, button, status) {
   }
 }
 
-function questionnaire({ manifest }, sheet, round) {
+async function questionnaire(client, texts, sheet, round) {
+  const { manifest } = client;
   const { questions } = sheet;
-  const fields = questions.map(fieldOf);
+  const words = {};
+  for (const question of questions) words[question.name] = await wordsOf(question, client, texts);
+  const open = manifest.fields.map((field) => openField(field, {
+    ask: texts.fields.ask(field.name), labels: texts.fields.answers(field.name, field.values),
+  }));
+  const fields = [...questions.map((question) => fieldOf(question, words[question.name])), ...open];
+  questions.forEach(({ name }, i) => { words[name].shown = fields[i].shown; });
+  const names = [...questions, ...manifest.fields].map(({ name }) => name);
   byId('fields').replaceChildren(...fields.map((field) => field.node));
-  byId('promise').textContent = promise(manifest, round);
+  byId('promise').textContent = promise(manifest, questions, round);
 
   async function preview() {
-    const answers = readAll(fields);
+    const answers = readAll(names, fields);
     if (!answers) return;
-    const { body, reports } = await sheet.prepare(
-      Object.fromEntries(questions.map(({ name }, i) => [name, answers[i]])));
-    byId('reports').replaceChildren(
-      ...questions.map((question, i) => reportOf(question, answers[i], reports[question.name])));
+    const { body, reports } = await sheet.prepare(answers, answers);
+    byId('reports').replaceChildren(...sheet.reports.map((report) =>
+      reportOf(report, client, bytesOf(reports[report.name]), words)));
+    show(byId('open'), manifest.fields.length ? `Sent as it is: ${shown(manifest, texts, open)}.` : '');
     byId('total').textContent = total(manifest);
     byId('body').textContent = body;
     step('check');
@@ -146,10 +175,11 @@ function changed({ digest, spent }, { manifest: { epsilon } }, options, round) {
 }
 
 async function enter(options, round) {
-  const client = await Client.load('/v1/manifest', options);
-  const { title, about } = client.manifest;
-  document.title = byId('title').textContent = title;
-  show(byId('about'), about);
+  const client = await Client.load('/v2/manifest', options);
+  const texts = await loadTexts('/v2/texts', client);
+  document.title = byId('title').textContent = texts.title;
+  show(byId('about'), texts.about);
+  for (const id of ['title', 'about', 'fields', 'reports']) byId(id).lang = texts.language;
   let sheet;
   try {
     sheet = await client.begin(round);
@@ -158,7 +188,7 @@ async function enter(options, round) {
     return changed(error, client, options, round);
   }
   byId('changed').hidden = true;
-  return sheet.body ? kept(client, sheet, round) : questionnaire(client, sheet, round);
+  return sheet.body ? kept(client, sheet, round) : questionnaire(client, texts, sheet, round);
 }
 
 /** Refuses at the door, not after the last question. A collector that does not say admits everybody. */
@@ -167,7 +197,7 @@ async function admission(key) {
   const headers = key ? { Authorization: `Bearer ${key}` } : {};
   const alone = { cache: 'no-store', credentials: 'omit', referrerPolicy: 'no-referrer' };
   const signal = AbortSignal.timeout?.(30_000);
-  const response = await fetch('/v1/admission', { headers, signal, ...alone }).catch(() => null);
+  const response = await fetch('/v2/admission', { headers, signal, ...alone }).catch(() => null);
   if (!response) throw { type: 'no-answer' };
   if (response.status === 404) return;
   if (response.status === 401) throw { type: 'no-key' };
