@@ -6,7 +6,9 @@ from pathlib import Path
 
 import pytest
 
+import deniable as dn
 from command import run
+from deniable.core.domain import survey_kinds
 
 HOME = Path(__file__).parents[1]
 PAGES = {
@@ -70,3 +72,15 @@ def test_what_papers_say_is_in_their_results():
 def _holds(text, part):
     """Whether a cell has the part: "k 2" is not in "k 200"."""
     return re.search(rf"{re.escape(part)}(?![\d.]*\d)", text) is not None
+
+
+def test_formats_describe_everything_that_devices_know():
+    """A row of coins and a row of integers for each mechanism, and a row for each kind."""
+    text = (HOME / "docs" / "formats.md").read_text()
+    rows = {"kind": [], "mechanism": []}
+    for table in re.findall(r"(?:^\|.*\n)+", text, re.MULTILINE):
+        head, _, *body = (line.split("|")[1].strip() for line in table.splitlines())
+        if head in rows:
+            rows[head].append({name for first in body for name in re.findall("`([^`]+)`", first)})
+    devices = {name for name, family in dn.mechanisms().items() if family.on_devices}
+    assert rows == {"kind": [{*survey_kinds(), "several"}], "mechanism": [devices, devices]}

@@ -224,3 +224,25 @@ def test_tallies_are_read_for_ever(path):
     ids = np.arange(60 * 16, dtype=np.uint16).astype(np.uint8).reshape(60, 16)
     digests = (int.from_bytes(hashlib.sha256(row.tobytes()).digest(), "big") for row in ids)
     assert tally.fingerprint == sum(digests) % 2**256
+
+
+# ---- what was released
+
+
+def changed(folder):
+    """The files that are named in RELEASED, with their SHA-256, and are not what they were."""
+    lines = (line.split() for line in (folder / "RELEASED").read_text().splitlines())
+    return [
+        name for name, digest in lines
+        if hashlib.sha256((folder / name).read_bytes()).hexdigest() != digest
+    ]  # fmt: skip
+
+
+def test_released_files_never_change(tmp_path):
+    assert changed(FOLDER) == []
+    (tmp_path / "a.json").write_text("{}")
+    digest = hashlib.sha256(b"{}").hexdigest()
+    (tmp_path / "RELEASED").write_text(f"a.json {digest}\n")
+    assert changed(tmp_path) == []
+    (tmp_path / "a.json").write_text("[]")
+    assert changed(tmp_path) == ["a.json"]
