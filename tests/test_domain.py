@@ -339,9 +339,20 @@ def test_domains_say_what_may_be_answered():
     for domain in DOMAINS:
         for value in domain.sample():
             assert np.array([value], dtype=domain.dtype).tolist() == [value]
-    for kind in kinds().values():
-        for form in kind.forms:
-            assert all(type(small) is form for small in form.smalls())
+
+
+@pytest.mark.parametrize(
+    "small",
+    [small for kind in kinds().values() for form in kind.forms for small in form.smalls()],
+    ids=lambda small: f"{type(small).__name__}, {small}",
+)
+def test_every_kind_knows_its_own_answers(small):
+    """A new kind is judged by this: its spec is itself, and answers are those of their values."""
+    assert Domain.from_spec(json.loads(json.dumps(small.to_spec()))) == small
+    assert any(type(small) is form for form in kinds()[small.kind].forms)
+    for value in (*small.sample(), *([] if small.skip is None else [small.skip])):
+        again = small.encode([small.answer(value)])[0].item()
+        assert again == value, f"{small.answer(value)!r} is encoded as {again}"
 
 
 def test_a_kind_can_be_known_for_a_while():

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import importlib
+import pkgutil
+
 from deniable.answers.choice import Bins, Choice, Listed, YesNo
 from deniable.answers.number import Number
 from deniable.answers.several import Several
@@ -18,3 +21,7 @@ __all__ = [
     "Text",
     "YesNo",
 ]
+
+# Every file of this folder registers its kinds: a new one needs no line here.
+for _module in pkgutil.iter_modules(__path__):
+    importlib.import_module(f"{__name__}.{_module.name}")

@@ -68,6 +68,9 @@ class Listed(Domain):
     def values(self, most: int) -> Sequence[int]:
         return range(self.size) if self.size <= most else ()
 
+    def answer(self, value: int) -> Any:
+        return None if value == self.skip else self.label(value)
+
     @classmethod
     def smalls(cls) -> Iterator[Domain]:
         """Mechanisms for listed answers only see how many there are: plain lists stand for all."""
@@ -329,6 +332,12 @@ class Bins(Listed):
         numbers, skipped = as_doubles(answers, self.optional)
         bins = np.searchsorted(np.array(self.edges, dtype=np.float64), numbers, side="right")
         return np.where(skipped, self.size - 1, bins).astype(np.uint32)
+
+    def answer(self, value: int) -> float | None:
+        """The least number of a range, and one below the first edge."""
+        if value == self.skip:
+            return None
+        return self.edges[value - 1] if value else self.edges[0] - max(1.0, abs(self.edges[0]))
 
     def to_spec(self) -> dict[str, Any]:
         return {"kind": self.kind, "optional": self.optional, "edges": list(self.edges)}

@@ -30,14 +30,15 @@ def as_doubles(values: Any, optional: bool) -> tuple[Doubles, NDArray[np.bool_]]
         skipped = np.array([optional and answer is None for answer in answers], dtype=np.bool_)
         found = (0.0 if skip else _double(x) for x, skip in zip(answers, skipped, strict=True))
         doubles = np.fromiter(found, np.float64, len(answers))
-    refuse_first(~np.isfinite(doubles), "a finite number", float)
+    refuse_first(~np.isfinite(doubles), "a finite number", values)
     return doubles, skipped
 
 
-def refuse_first(wrong: NDArray[np.bool_], allowed: str, kind: type) -> None:
+def refuse_first(wrong: NDArray[np.bool_], allowed: str, values: Any) -> None:
     """Refuse the first answer that is wrong by its place; the answer itself is not repeated."""
     if wrong.any():
-        raise InvalidArgument(f"values[{int(np.argmax(wrong))}]", Unshown(kind()), allowed)
+        place = int(np.argmax(wrong))
+        raise InvalidArgument(f"values[{place}]", Unshown(to_list(values)[place]), allowed)
 
 
 def _holds_numbers(values: Any) -> bool:

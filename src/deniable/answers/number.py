@@ -88,7 +88,7 @@ class Number(Domain):
         x, skipped = as_doubles(answers, self.optional)
         if self.outside == "refuse":
             beyond = ~skipped & ((x < self.lo) | (x > self.hi))
-            refuse_first(beyond, f"a number from {self.lo:g} to {self.hi:g}", float)
+            refuse_first(beyond, f"a number from {self.lo:g} to {self.hi:g}", answers)
         a = np.minimum(np.maximum(x, self.lo), self.hi)
         if self.step is not None:
             a = self.lo + np.floor((a - self.lo) / self.step + 0.5) * self.step
@@ -110,8 +110,10 @@ class Number(Domain):
         return f"numbers from {self.lo:.12g} to {self.hi:.12g}"
 
     def sample(self) -> Sequence[int]:
-        skip = [] if self.skip is None else [self.skip]
-        return [0, 1, GRID // 3, GRID // 2, GRID - 1, GRID, *skip]
+        places = [0, 1, GRID // 3, GRID // 2, GRID - 1, GRID]
+        if self.step is not None:
+            places = np.unique(self.encode([self.answer(v) for v in places])).tolist()
+        return [*places, *([] if self.skip is None else [self.skip])]
 
     def answer(self, value: int) -> float | None:
         if value == self.skip:

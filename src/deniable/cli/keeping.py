@@ -29,6 +29,7 @@ def verify_store(store: StoreAt) -> None:
         gone = purged.get(place, 0)
         told = f"{n - gone:,} reports recounted" + (f", {gone:,} purged" if gone else "")
         typer.echo(f"{opened.named(place)}: {told}; the tally is their sum")
+    typer.echo("No damage found.")
 
 
 def backup(

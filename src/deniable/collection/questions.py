@@ -53,6 +53,6 @@ class Question:
 def check_name(name: Any, place: str = "name") -> str:
     """Refuse what cannot name a question, a report or a field."""
     if not isinstance(name, str) or not NAME.fullmatch(name):
-        allowed = "1 to 32 small letters, digits and _, the first a letter"
+        allowed = "1 to 32 lower-case letters, digits and _, the first a letter"
         raise InvalidArgument(place, name, allowed)
     return name

@@ -1,5 +1,9 @@
 """Counts in, numbers with error bars out."""
 
+import importlib
+import pkgutil
+from importlib.util import find_spec
+
 from deniable.estimation.combine import combine
 from deniable.estimation.estimate import Estimate, Frequencies, Numbers, Quantity
 from deniable.estimation.frequencies.task import FREQUENCIES
@@ -16,3 +20,8 @@ __all__ = [
     "Quantity",
     "combine",
 ]
+
+# Every folder with a `task` registers it: a new one needs no line here.
+for _folder in pkgutil.iter_modules(__path__):
+    if _folder.ispkg and find_spec(f"{__name__}.{_folder.name}.task"):
+        importlib.import_module(f"{__name__}.{_folder.name}.task")

@@ -100,7 +100,7 @@ def first_suited(domain: Domain, epsilon: float) -> Mechanism:
     """A member of the first family that may be chosen for these answers."""
     for family in mechanisms().values():
         suited = isinstance(domain, family.automatic) and not family.unsuited(domain)
-        if suited and not family.remembers:
+        if suited and family.on_devices and not family.remembers:
             return family.example(domain, epsilon, **family.small_design)
     raise InvalidArgument("domain", domain, "answers that some mechanism is chosen for")
 

@@ -244,7 +244,8 @@ def _query(collection: Collection, name: str, given: QueryParams) -> EstimateQue
     """What is asked about a question; its task has parameters of its own."""
     own = queries_of(collection.asked(name))
     if unknown := set(given) - {*_PARAMETERS, *own}:
-        detail = f"{min(unknown)} is none of {', '.join(sorted({*_PARAMETERS, *own}))}"
+        known = ", ".join(sorted({*_PARAMETERS, *own}))
+        detail = f"Unknown parameter {min(unknown)!r}; the parameters are {known}."
         raise Problem("invalid-choice", detail)
     try:
         number = int(given.get("round", "1"))
@@ -252,7 +253,9 @@ def _query(collection: Collection, name: str, given: QueryParams) -> EstimateQue
     except ValueError:
         raise Problem("invalid-choice", "round and confidence are numbers") from None
     if not 1 <= number <= collection.rounds:
-        raise Problem("invalid-choice", f"There are the rounds 1..{collection.rounds}.")
+        raise Problem(
+            "invalid-choice", f"The rounds of this collection are 1..{collection.rounds}."
+        )
     simultaneous = given.get("simultaneous", "false")
     if simultaneous not in ("true", "false"):
         raise Problem("invalid-choice", "simultaneous is true or false")

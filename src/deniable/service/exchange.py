@@ -79,7 +79,7 @@ def import_folder(store: Store, folder: Path, *, add: bool = False) -> int:
     intake = Intake(collection)
     checked = [intake.batch(batch.body) for batch in _batches(collection, folder)]
     if checked and not add and store.numbers() and not store.has_batch(checked[0][0]):
-        allowed = "an empty store, or one that began with this import; or say --add"
+        allowed = "an empty store, or one that began with this import (--add imports anyway)"
         raise InvalidArgument("store", "one that holds other reports", allowed)
     outcomes = store.add_batches(_again(collection, folder, checked))
     total = 0

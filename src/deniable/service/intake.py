@@ -79,7 +79,7 @@ class Intake:
         if not _ID.fullmatch(name):
             raise Problem("malformed", "An id has 32 lower-case hexadecimal digits.", "/id")
         if not 1 <= round_ <= self._collection.rounds:
-            detail = f"There are the rounds 1..{self._collection.rounds}."
+            detail = f"The rounds of this collection are 1..{self._collection.rounds}."
             raise Problem("impossible-report", detail, "/round")
         return bytes.fromhex(name)
 

@@ -22,9 +22,9 @@ with contextlib.suppress(ImportError):  # where it is missing, lines cannot be e
     import readline  # noqa: F401
 
 #: Words of a question that say nothing about it.
-_COMMON = {"are", "did", "does", "for", "had", "has", "have", "how", "last", "many", "much",
-           "often", "the", "was", "were", "what", "when", "where", "which", "who", "why", "with",
-           "you", "your"}  # fmt: skip
+_COMMON = {"are", "day", "did", "does", "for", "had", "has", "have", "how", "last", "least", "many",
+           "month", "most", "much", "often", "the", "was", "week", "were", "what", "when", "where",
+           "which", "who", "why", "with", "year", "you", "your"}  # fmt: skip
 
 
 def interview() -> tuple[dict[str, Any], Survey]:
@@ -66,7 +66,7 @@ def _repeated(questions: int) -> dict[str, Any]:
     """Who is asked what, and how often."""
     if questions > 1 and agreed("Ask each person only one question, drawn by the device?"):
         return {"divide": "sampled"}
-    rounds = _asked("How often will you ask the same people?", "1", _whole(1, MOST_ROUNDS))
+    rounds = _asked("How many times will you ask the same people?", "1", _whole(1, MOST_ROUNDS))
     if rounds == 1:
         return {}
     words = "How many changes of an answer may one person report?"

@@ -96,7 +96,7 @@ def whole(
     """
     words = {"caption": caption, "details": details}
     return {
-        "description": f"{title}. {caption}",
+        "description": f"{title}{'' if title.endswith(('.', '?', '!')) else '.'} {caption}",
         "title": heading(title, caption),
         **body,
         "config": CONFIG,
