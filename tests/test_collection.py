@@ -311,7 +311,7 @@ def test_a_skip_is_an_answer_where_it_is_allowed():
         ({"rounds": 3, "changes": 1, "divide": "sampled"}, "split if there is more than one round"),
         ({"questions": []}, "at least one table"),
         ({"questions": [question(kind="guess")]}, r"'questions\[1\].kind' must be one of choice"),
-        ({"questions": [question(name="Way")]}, "small letters"),
+        ({"questions": [question(name="Way")]}, "lower-case letters"),
         ({"questions": [question(), question()]}, "different names"),
         ({"questions": [question(answers="abc")]}, "'way: answers' must be a list of at least two"),
         ({"questions": [question(answers=["a", "b" * 101])]}, "at most 100 characters"),

@@ -433,3 +433,16 @@ def test_texts_have_codes_of_64_bits():
     texts = [f"word {i}" for i in range(3000)]
     expected = [int.from_bytes(sha256(text.encode()).digest()[:8], "little") for text in texts]
     assert Text().encode(texts).tolist() == expected
+
+
+def test_an_edge_of_minus_zero_is_zero():
+    """Names of ranges are hashed, and canonical JSON writes both as 0."""
+    assert Bins([-0.0, 5]) == Bins([0, 5])
+    assert Bins([-0.0, 5]).labels[0] == "below 0"
+
+
+@pytest.mark.parametrize("domain", [Number(0, 10), Bins([5]), Choice(4, optional=True)], ids=repr)
+@pytest.mark.parametrize("kind", ["m8[ns]", "M8[ns]"])
+def test_times_are_no_numbers(domain, kind):
+    with pytest.raises(InvalidArgument, match="values"):
+        domain.encode(np.array([3], dtype=kind))

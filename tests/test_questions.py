@@ -48,7 +48,7 @@ def test_other_candidates_stay_as_they_are():
 
 @pytest.mark.parametrize("name", ["", "Way", "2way", "way-2", "é", "w" * 33, "way\n", None, 5])
 def test_names_are_small_letters(name):
-    with pytest.raises(InvalidArgument, match="small letters"):
+    with pytest.raises(InvalidArgument, match="lower-case letters"):
         Question(name, YesNo())
 
 

@@ -246,3 +246,21 @@ def test_a_column_whose_last_report_is_lost_is_caught(monkeypatch):
     )
     with pytest.raises(AssertionError):
         check_lengths()
+
+
+FORGED = [
+    (dn.GRR(2050, 1.0), 1),
+    (dn.SS(2100, 1.0, omega=2), 2),
+    (dn.DRR(dn.Number(0, 1), 1.0, ell=8), 1),
+]
+
+
+@pytest.mark.parametrize(("m", "ones"), FORGED, ids=str)
+def test_sums_of_forged_counts_do_not_wrap(m, ones):
+    """Each count is possible, and their sum is right modulo 2**64 only."""
+    n = (1 << 53) - 1
+    counts = np.zeros(m.cells, dtype=np.int64)
+    counts[: 2048 + ones] = n
+    counts[-1] = 2048
+    assert sum(map(int, counts)) == ones * n + (1 << 64)
+    assert not m.possible_counts(counts, n)

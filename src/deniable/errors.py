@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from numbers import Real
+from operator import index
 from typing import Any
 
 _SHOWN = 80
@@ -172,10 +173,13 @@ def shorten(value: Any) -> str:
 
 def require_int(name: str, value: Any, low: int, high: int) -> int:
     """``value`` as a Python int if it is an integer of ``low..high``, else a refusal."""
-    integer = getattr(value, "__index__", None)
-    if integer is None or isinstance(value, bool) or not low <= integer() <= high:
+    try:
+        integer = None if isinstance(value, bool) else index(value)
+    except TypeError:  # also arrays of several integers
+        integer = None
+    if integer is None or not low <= integer <= high:
         raise InvalidArgument(name, value, f"an integer of {low}..{high}")
-    return int(integer())
+    return integer
 
 
 def is_number(value: Any) -> bool:

@@ -115,7 +115,7 @@ class Choice(Listed):
             lines=True,
         ),
         "ordered": Key(lambda ordered: _truth("ordered", ordered), default=False),
-        "other": Key(lambda other: other),
+        "other": Key(lambda other: tidy(other, "none") if isinstance(other, str) else other),
     }
     other: Label | None
     ordered: bool
@@ -389,7 +389,8 @@ def check_edges(edges: Any) -> tuple[float, ...]:
     pairs = itertools.pairwise(edges)
     if not all(low < high and f"{low:.12g}" != f"{high:.12g}" for low, high in pairs):
         raise InvalidArgument("edges", edges, "ascending, and different in their first 12 digits")
-    return tuple(edge if edge == float(edge) else float(edge) for edge in edges)
+    # No -0: canonical JSON writes it as 0, and names of ranges are hashed.
+    return tuple((edge if edge == float(edge) else float(edge)) + 0 for edge in edges)
 
 
 def bin_names(edges: Sequence[float]) -> list[str]:

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from deniable.answers.number import Number
 from deniable.answers.text import Text
 from deniable.core.domain import Domain, DomainLike
-from deniable.errors import InvalidArgument, require_type
+from deniable.errors import InvalidArgument
 
 #: Combinations of samples that are enumerated; of more, those that differ in one part.
 FEW = 256
@@ -36,7 +36,8 @@ class Several(Domain):
         if not isinstance(parts, Mapping) or not parts:
             raise InvalidArgument("parts", parts, "a mapping from names to domains")
         for name in parts:
-            require_type("parts", name, str)
+            if not isinstance(name, str) or not name:
+                raise InvalidArgument("parts", name, "named, each with a text")
         found = {name: Domain.of(part) for name, part in parts.items()}
         self._freeze(parts=found, dtype=np.dtype([(n, part.dtype) for n, part in found.items()]))
 

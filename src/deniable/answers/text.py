@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Any, ClassVar, get_args
+from typing import Any, ClassVar, cast, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -193,10 +193,9 @@ def check_candidates(candidates: Any) -> tuple[str, ...]:
 
 
 def check_fold(fold: Any) -> Fold:
-    if fold not in get_args(Fold):
+    if not isinstance(fold, str) or fold not in get_args(Fold):
         raise InvalidArgument("fold", fold, f"one of {', '.join(get_args(Fold))}")
-    found: Fold = fold
-    return found
+    return cast(Fold, fold)
 
 
 def tidied(name: str, text: Any, fold: Fold, shown: Any) -> str:

@@ -351,6 +351,8 @@ class Domain:
 def refuse_what_is_no_column(values: Any, name: str = "values") -> None:
     """A table, a mapping or a set would lose answers or invent them."""
     column = hasattr(values, "__iter__") and len(getattr(values, "shape", (0,))) == 1
+    # As plain objects, NumPy's times would be numbers.
+    column = column and getattr(getattr(values, "dtype", None), "kind", None) not in ("m", "M")
     if not column or isinstance(values, (str, bytes, Mapping, Set, np.ma.MaskedArray)):
         raise InvalidArgument(name, values, "a list or array of answers, none missing")
 

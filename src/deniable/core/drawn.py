@@ -53,6 +53,8 @@ class Drawn(Mechanism):
     branches: tuple[Branch, ...]
 
     def __init__(self, domain: Any, epsilon: float, branches: Sequence[Branch]) -> None:
+        if not isinstance(branches, Sequence) or not all(isinstance(b, Branch) for b in branches):
+            raise InvalidArgument("branches", branches, "a list of `Branch`")
         vars(self)["branches"] = tuple(branches)
         self._check_branches()
         super().__init__(domain, epsilon)

@@ -114,7 +114,7 @@ class Index(Layout):
         return histogram(column, self.size)
 
     def possible(self, counts: Counts, n: int) -> bool:
-        return super().possible(counts, n) and int(counts.sum()) == n
+        return super().possible(counts, n) and exact_sum(counts) == n
 
 
 class Bits(Layout):
@@ -192,7 +192,7 @@ class Bits(Layout):
         return sums[..., : self.size]
 
     def possible(self, counts: Counts, n: int) -> bool:
-        enough = self.ones is None or int(counts.sum()) == n * self.ones
+        enough = self.ones is None or exact_sum(counts) == n * self.ones
         return super().possible(counts, n) and enough
 
 
@@ -299,6 +299,11 @@ class Record(Layout):
         if fault := self._misfit(parts):
             raise InvalidArgument("reports", *fault)
         return np.concatenate(counts)
+
+
+def exact_sum(counts: Counts) -> int:
+    """The sum of counts from outside: 64 bits would not hold that of many forged ones."""
+    return (int((counts >> 32).sum()) << 32) + int((counts & 0xFFFFFFFF).sum())
 
 
 def _rows(reports: Sequence[Any], dtype: np.dtype[Any]) -> NDArray[Any]:

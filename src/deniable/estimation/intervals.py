@@ -20,10 +20,9 @@ Floats = NDArray[np.float64]
 
 def check_confidence(confidence: Any) -> float:
     """``confidence`` as a float strictly between 0 and 1 (1e-12 away from certainty)."""
-    number = float(confidence) if isinstance(confidence, (int, float)) else -1.0
-    if not 0 < number <= 1 - 1e-12:
+    if not isinstance(confidence, (int, float)) or not 0 < confidence <= 1 - 1e-12:
         raise InvalidArgument("confidence", confidence, "a number strictly between 0 and 1")
-    return number
+    return float(confidence)
 
 
 def simultaneous_confidence(confidence: float, k: int) -> float:

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from deniable.arrays import Counts, Floats
 from deniable.core.domain import DomainLike
 from deniable.core.integers import Design, Threshold
-from deniable.core.layout import Bits, Record
+from deniable.core.layout import Bits, Record, exact_sum
 from deniable.core.mechanism import batches
 from deniable.core.registry import register
 from deniable.errors import InvalidArgument
@@ -113,7 +113,7 @@ class DBitFlip(PackedMechanism, Supports):
     def possible_counts(self, counts: Counts, n: int) -> bool:
         asked, yes = counts.reshape(2, -1)
         inside = np.all((yes >= 0) & (yes <= asked) & (asked <= n))
-        return bool(inside) and int(asked.sum()) == n * self.w
+        return bool(inside) and exact_sum(asked) == n * self.w
 
     def told(self, data: NDArray[Any], values: NDArray[Any]) -> NDArray[Any]:
         """-1 if a device was not asked about a value, else the bit that it answered."""

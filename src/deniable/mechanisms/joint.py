@@ -37,6 +37,7 @@ class Joint(Drawn):
         cls, mechanisms: Mapping[str, Mechanism], weights: Mapping[str, int] | None = None
     ) -> Self:
         """Ask one question of each respondent, drawn with equal chances unless weighted."""
+        check_mechanisms(mechanisms)
         domain = Several({name: m.domain for name, m in mechanisms.items()})
         epsilon = max(m.epsilon_1 for m in mechanisms.values())
         return cls(domain, epsilon, branches_of(mechanisms, weights))
@@ -105,10 +106,19 @@ def first_suited(domain: Domain, epsilon: float) -> Mechanism:
     raise InvalidArgument("domain", domain, "answers that some mechanism is chosen for")
 
 
+def check_mechanisms(questions: Any) -> None:
+    """Refuse what is not a mechanism for each of some questions."""
+    usable = isinstance(questions, Mapping) and len(questions) > 0
+    if not usable or not all(isinstance(m, Mechanism) for m in questions.values()):
+        raise InvalidArgument("questions", questions, "a mechanism for each of some names")
+
+
 def branches_of(
     mechanisms: Mapping[str, Mechanism], weights: Mapping[str, int] | None = None
 ) -> list[Branch]:
     """A branch for each question; the weights are as equal as integers can be, unless given."""
+    if not isinstance(weights, Mapping | None):
+        raise InvalidArgument("weights", weights, "a mapping from questions to integers")
     share, left = divmod(WEIGHTS, len(mechanisms))
     equal = {name: share + (place < left) for place, name in enumerate(mechanisms)}
     shares = equal if weights is None else weights

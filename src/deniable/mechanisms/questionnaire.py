@@ -17,7 +17,7 @@ from deniable.core.layout import Record
 from deniable.core.mechanism import Mechanism
 from deniable.core.registry import check_keys, check_number, from_leaf, register
 from deniable.errors import InvalidArgument
-from deniable.mechanisms.joint import Joint, branches_of, first_suited
+from deniable.mechanisms.joint import Joint, branches_of, check_mechanisms, first_suited
 from deniable.privacy import Guarantee, sequential
 from deniable.randomness import WORD_BYTES, ByteCoins, Coins, Keystream, draw_key
 
@@ -43,14 +43,12 @@ class Questionnaire(Mechanism):
     def __new__(cls, questions: Any = None, mode: str = "split") -> Self:
         if cls is not Questionnaire:
             return super().__new__(cls)
-        if mode not in MODES:
+        if not isinstance(mode, str) or mode not in MODES:
             raise InvalidArgument("mode", mode, f"one of {', '.join(MODES)}")
         return object.__new__(Split if mode == "split" else Sampled)  # type: ignore[return-value]
 
     def __init__(self, questions: Mapping[str, Mechanism], mode: str = "split") -> None:
-        usable = isinstance(questions, Mapping) and len(questions) > 0
-        if not usable or not all(isinstance(m, Mechanism) for m in questions.values()):
-            raise InvalidArgument("questions", questions, "a mechanism for each of some names")
+        check_mechanisms(questions)
         vars(self)["questions"] = dict(questions)
         self._compose(Several({name: m.domain for name, m in questions.items()}))
 

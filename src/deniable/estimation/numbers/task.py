@@ -112,7 +112,7 @@ class MeanTask(Task):
 
 
 def _check(method: Any, options: dict[str, Any]) -> None:
-    if method not in (None, METHOD):
+    if method is not None and (not isinstance(method, str) or method != METHOD):
         raise InvalidArgument("method", method, f"{METHOD!r} for a mean")
     if options:
         allowed = "confidence, population or simultaneous for a mean"
