@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import json
 import os
+import re
 import shutil
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -46,7 +47,7 @@ class Browser:
 
     def text(self, css: str) -> str:
         """The text as it is seen."""
-        return str(self.one(css).text)
+        return seen(self.one(css).text)
 
     def wait(self, condition: Callable[[], Any]) -> Any:
         """Until it holds; what is not there yet counts as false."""
@@ -89,6 +90,11 @@ class Browser:
         asked = [e["params"] for e in events if e["method"] == "Network.requestWillBeSent"]
         places = [urlsplit(params["request"]["url"]) for params in asked]
         return {place.netloc for place in places if place.scheme in ("http", "https", "ws", "wss")}
+
+
+def seen(text: str) -> str:
+    """A text without the marks that keep directions of writing apart."""
+    return re.sub("[\u2066-\u2069]", "", text)
 
 
 @contextmanager

@@ -1,5 +1,6 @@
 """The pages as people see them: Chromium answers the questionnaire and watches the dashboard."""
 
+import gzip
 import json
 import re
 import threading
@@ -13,11 +14,14 @@ import pandas as pd
 import pytest
 
 import deniable as dn
-from browsers import browsing, programs
+from browsers import browsing, programs, seen
 from collectors import Collector
 from deniable.canonical import canonical
 from deniable.collection.client import Client
+from deniable.collection.example import EXAMPLE
 from deniable.collection.manifest import Collection, Field
+from deniable.collection.survey import survey_of
+from deniable.service.scripts import client_files, client_module
 from deniable.service.store import open_store
 from hostile import Site, serving
 from page_collectors import PARTNER_KEY, collecting
@@ -194,6 +198,29 @@ def test_answers_by_keyboard_alone(browser, stranger, collector):
     browser.wait(lambda: browser.one("#done").is_displayed())
     assert count(collector) == 2
     quiet(browser, collector)
+
+
+def test_a_usual_client_is_at_most_8000_bytes_with_all_that_it_loads_later(browser):
+    """Whatever is loaded until the report is sent, compressed; texts are the page's."""
+    survey = survey_of(EXAMPLE)
+    manifest = survey.collection.manifest
+    with serving(Site(manifest, texts=survey.texts.document)) as site:
+        open_questionnaire(browser, site.url)
+        for choice in browser.all("#fields fieldset"):
+            choice.find_element("css selector", "input").click()
+        for written in browser.all("#fields input[type=text]"):
+            written.send_keys("7")
+        browser.one("#form button").click()
+        browser.wait(lambda: browser.one("#check").is_displayed())
+        press(browser, "#send")
+        assert len(site.bodies()) == 1
+        asked = "return performance.getEntriesByType('resource').map(({ name }) => name)"
+        loaded = re.findall(r"/client/(\w+\.js)", " ".join(browser.driver.execute_script(asked)))
+        leave(browser)
+    files = {**client_files(), "client.js": client_module(manifest).encode()}
+    names = {"client.js", *loaded} - {"texts.js"}
+    assert {"core.js", "direct.js"} <= names
+    assert sum(len(gzip.compress(files[name], 9)) for name in names) <= 8000
 
 
 def test_going_back_and_loading_again_keep_the_coins(browser, stranger, collector):
@@ -520,12 +547,16 @@ def test_every_kind_of_question_can_be_skipped(browser):
         browser.one("#form button").click()
         assert browser.text("#error-region") == "Please choose one."
         assert "not protected" in browser.text("#hint-region")
+        assert "but for what is sent as it is" in browser.text("#promise")
         browser.one("#region-1").click()
         browser.one("#form button").click()
         browser.wait(lambda: browser.one("#check").is_displayed())
         answers = [node.text for node in browser.all("#reports .pair > div:first-child dd")]
         assert answers == ["I would rather not answer"] * 5
         assert browser.text("#open") == "Sent as it is: region south."
+        assert "these reports" not in browser.text("#check")
+        assert "but for what is sent as it is" in browser.text("#stays")
+        assert "All of it together, but for what is sent as it is, is" in browser.text("#total")
         assert json.loads(browser.text("#body"))["fields"] == {"region": "south"}
         pictures(browser, "skipped")
         leave(browser)
@@ -543,16 +574,33 @@ def test_numbers_say_what_happens_beyond_their_range(browser):
         for name, text in (("sleep", "7"), ("height", "300"), ("drug", "thirteen ages")):
             browser.one(f"#field-{name}").send_keys(text)
         browser.one("#form button").click()
-        assert "at most 12" in browser.text("#error-drug")
+        assert "at most 12 bytes" in browser.text("#error-drug")
         browser.one("#field-drug").clear()
         browser.one("#field-drug").send_keys("tea")
         browser.one("#form button").click()
         browser.wait(lambda: browser.one("#check").is_displayed())
-        says = [node.text for node in browser.all("#reports .leaves dd")]
+        says = [seen(node.text) for node in browser.all("#reports .leaves dd")]
         assert says[0] in ("“never”", "“daily”", "“no answer”")
         assert re.fullmatch(r"“(no answer|[\d.]+ to [\d.]+)”", says[3])
         press(browser, "#send")
         assert len(site.bodies()) == 1
+        leave(browser)
+
+
+def test_the_direction_of_an_answer_turns_no_other_words(browser):
+    """An answer that writes to the left, and one that would end what keeps it apart."""
+    left, tricky = "\u202eleft", "a\u2069\u202eb"
+    asked = Collection.split({"q": dn.GRR([left, tricky], 1.0)}, 1.0)
+    with serving(Site(asked.manifest)) as site:
+        open_questionnaire(browser, site.url)
+        browser.one("#q-1").click()
+        browser.one("#form button").click()
+        browser.wait(lambda: browser.one("#check").is_displayed())
+        marked = {f"“\u2068{left}\u2069”", "“\u2068a\u202eb\u2069”"}
+        for css in (".leaves dd", "details p", "details p + p"):
+            text = browser.one(f"#reports {css}").get_attribute("textContent")
+            assert set(re.findall("“[^”]*”", text)) < marked
+            assert text.count("\u2068") == text.count("\u2069") == 1
         leave(browser)
 
 
@@ -622,22 +670,20 @@ def test_who_has_no_key_is_told_at_the_door(browser):
 
 
 #: Begins a memo in each of many places, at moments that all tabs know, and notes every secret.
-RACE = """const [manifest, base, trials, done] = arguments;
+RACE = """const [manifests, base, done] = arguments;
     (async () => {
       await import('/client/again.js');
       const { Client, browserBook } = await import('/client/core.js');
-      const bytes = new TextEncoder().encode(manifest);
       const seen = {};
-      for (let trial = 0; trial < trials; trial++) {
-        const book = { update: (place, change) => browserBook.update(place, (entry) => {
-          const after = change(entry);
-          for (const { memos } of Object.values(after)) {
-            for (const { secret } of Object.values(memos)) (seen[trial] ??= []).push(secret);
-          }
+      for (const [trial, manifest] of manifests.entries()) {
+        const book = { update: (change) => browserBook.update((pages) => {
+          const after = change(pages);
+          const { memos } = after[client.digest];
+          for (const { secret } of Object.values(memos)) (seen[trial] ??= []).push(secret);
           return after;
         }) };
-        const to = `https://example.org/${base}/${trial}/submissions`;
-        const client = await Client.load(bytes, { book, to });
+        const to = `https://example.org/${Math.random()}/submissions`; // in each tab another
+        const client = await Client.load(new TextEncoder().encode(manifest), { book, to });
         while (Date.now() < base + 40 * trial); // tabs that nobody sees have slow timers
         const sheets = await Promise.all([1, 2].map((round) => client.begin(round)));
         await Promise.all(sheets.map((sheet) => sheet.prepare({ mood: 'bad' })));
@@ -650,8 +696,11 @@ RACE = """const [manifest, base, trials, done] = arguments;
 def test_tabs_that_begin_at_once_begin_one_memo(browser, collector):
     """As often as they race there is one secret, and so one budget."""
     mood = {"mood": dn.LGRR(["good", "bad", "so so"], 2.0, 1.0)}
-    manifest = Collection.split(mood, 4.1, rounds=3, changes=1).manifest.decode()
-    first, trials = browser.driver.current_window_handle, 40
+    manifests = [
+        Collection.split(mood, 4.1 + trial / 100, rounds=3, changes=1).manifest.decode()
+        for trial in range(40)
+    ]
+    first = browser.driver.current_window_handle
     browser.driver.get(f"{collector.url}/icon.svg")
     tabs = [first]
     for _ in range(2):
@@ -661,7 +710,7 @@ def test_tabs_that_begin_at_once_begin_one_memo(browser, collector):
     base = int(time.time() * 1000) + 500
     for tab in tabs:
         browser.driver.switch_to.window(tab)
-        browser.driver.execute_async_script(RACE, manifest, base, trials)
+        browser.driver.execute_async_script(RACE, manifests, base)
     found = []
     for tab in tabs:
         browser.driver.switch_to.window(tab)
@@ -669,7 +718,7 @@ def test_tabs_that_begin_at_once_begin_one_memo(browser, collector):
         if tab != first:
             browser.driver.close()
     browser.driver.switch_to.window(first)
-    for trial in map(str, range(trials)):
+    for trial in map(str, range(len(manifests))):
         assert len({secret for seen in found for secret in seen[trial]}) == 1
     leave(browser)
 

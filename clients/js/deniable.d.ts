@@ -72,6 +72,8 @@ export interface Page {
   epsilon: number;
   /** The digest of the first step of its protocol; its own if it is the first. */
   root: string;
+  /** The addresses where it was begun. */
+  at: Record<string, true>;
   /** By the place of a report in the manifest; keys are integers below 2^64, ascending. */
   memos: Record<string, { secret: string; keys: string[] }>;
   /**
@@ -81,18 +83,18 @@ export interface Page {
   rounds: Record<string, { places: string[]; words?: string; id?: string } | { body: string }>;
 }
 
-/** By digest. Plain data: JSON and structured clones hold it. */
-export type Entry = Record<string, Page>;
+/** All of a book, by digest. Plain data: JSON and structured clones hold it. */
+export type Pages = Record<string, Page>;
 
 /** Where a device keeps what it drew and sent. */
 export interface Book {
   /**
-   * Replaces the entry of an address by `change(entry)`; of an address that is not known, by
-   * `change({})`. `change` is called once, and nobody else writes meanwhile: no other tab, thread or
-   * process. It may change the entry that it gets, and return it. If it throws, nothing is changed
-   * and the promise is rejected with what it threw. Resolves when the new entry is on a disk.
+   * Replaces all pages by `change(pages)`; in a book that is new, by `change({})`. `change` is called
+   * once, and nobody else writes meanwhile: no other tab, thread or process. It may change the pages
+   * that it gets, and return them. If it throws, nothing is changed and the promise is rejected with
+   * what it threw. Resolves when the new pages are on a disk.
    */
-  update(address: string, change: (entry: Entry) => Entry): Promise<unknown>;
+  update(change: (pages: Pages) => Pages): Promise<unknown>;
 }
 
 export interface Options {

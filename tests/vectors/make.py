@@ -424,8 +424,10 @@ def number():
 
 def number_edges():
     sleep, one = dn.Bins([5, 6.5, 8]), dn.Bins([0])
+    near = dn.Bins([-1, 5, 1e11 + 0.5, 1e11 + 1])  # 12 digits differ: ties are rounded to even
     given = [4.9, 5, 6.4999, 6.5, 7, 8, 100, -1e300, 1e300]
     good = [(sleep, given), (one, [-0.0, 0, -1e-300]), (skips(sleep), [5, 8, None])]
+    good.append((near, [1e11, 1e11 + 0.5, 1e11 + 1]))
     bad = [
         ("a text", sleep, "7"),
         ("a truth value", sleep, True),
@@ -436,6 +438,9 @@ def number_edges():
         ("no edges", []),
         ("edges that do not ascend", [5, 5]),
         ("edges that descend", [5, 4]),
+        ("edges with the same 12 digits", [1, 1.0000000000001]),
+        ("edges with the same 12 digits, one rounded to even", [1e11, 1e11 + 0.5]),
+        ("edges with the same 12 digits, both rounded to even", [1e11 + 1.5, 1e11 + 2.5]),
         ("an edge that is a text", ["5"]),
         ("an edge that is a truth value", [True]),
         ("1001 edges", list(range(1001))),

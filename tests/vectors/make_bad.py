@@ -4,9 +4,10 @@
 
 `bad/manifests.json`: manifests that a device does not answer; where there is a `digest`, it is what
 the caller was told. `bad/submissions.json`: bodies that the collector of a manifest does not count.
-`bad/books.json`: stories of one device and one address, step by step. Each step serves a manifest,
-gives answers and has the status of the collector; the caller agrees to the digest `another`. The
-last step must send nothing new: the bytes of before again, or nothing, refused with the `type`.
+`bad/books.json`: stories of one device, step by step. Each step serves a manifest, at the same
+address or `elsewhere`, gives answers and has the status of the collector; the caller agrees to the
+digest `another`. The last step must send nothing new: the bytes of before again, or nothing,
+refused with the `type`.
 """
 
 import hashlib
@@ -134,6 +135,11 @@ def shapes():
             yield f"{key} is a text", changed(SIMPLE, (key, "1"))
         if key not in ("deniable", "after"):
             yield f"{key} is null", changed(SIMPLE, (key, None))
+    for value in (0, 1, None, False, "", "region", [], {}):
+        yield f"the field {json.dumps(value)}", changed(SIMPLE, fields=[value])
+    for value in (0, None, False, "", "Way", [], ["way"], {}):
+        yield f"unbounded [{json.dumps(value)}]", changed(SIMPLE, unbounded=[value])
+    yield "257 unbounded reports", changed(SIMPLE, unbounded=["way"] * 257)
     yield "a key too many", changed(SIMPLE, title="t")
     yield "a question with a key too many", changed(SIMPLE, ("questions", 0, "ask", "How?"))
     yield "a question without a name", changed(SIMPLE, ("questions", 0, "name", GONE))
@@ -192,6 +198,12 @@ def names():
             ("reports", 1, "name", "way"),
         ),
     )
+    twice = [("questions", 1, json.loads(SIMPLE.manifest)["questions"][0])]
+    twice.append(("reports", 1, "of", 0, "way"))
+    twice.append(("reports", 1, "name", "way"))
+    yield "a question twice", changed(SIMPLE, *twice)
+    broken = ("reports", 0, "mechanism", "thresholds", "keep", str(2**64 - 1))
+    yield "a question twice, and a broken promise", changed(SIMPLE, *twice, broken)
     yield (
         "a report about one question with another name",
         changed(SIMPLE, ("reports", 0, "name", "path")),
@@ -522,6 +534,16 @@ def bad_books():
     yield "a step after another step", "answered", [step(second, ever), later]
     root = step(SIMPLE, another=SIMPLE.digest)
     yield "a root after its step", "answered", [step(second, ever), root]
+    story = [step(SIMPLE), step(SIMPLE, train, elsewhere=True)]
+    yield "a round twice, at another address", "answered", story
+    story = [step(SIMPLE, status=422), step(SIMPLE, train, elsewhere=True)]
+    yield "a submission made anew at another address", "answered", story
+    story = [step(DRAWN), step(DRAWN, train, elsewhere=True)]
+    yield "a drawn question drawn again at another address", "answered", story
+    after = step(second, ever, another=second.digest, elsewhere=True)
+    yield "a step after its root, at another address", "answered", [step(SIMPLE), after]
+    root = step(SIMPLE, elsewhere=True)
+    yield "a root after its step, at another address", "answered", [step(second, ever), root]
 
 
 def main(folder):

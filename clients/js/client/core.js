@@ -85,7 +85,7 @@ export const little = (x, size) =>
 export function canonical(x) {
   if (Array.isArray(x)) return `[${x.map(canonical)}]`;
   return Object(x) === x
-    ? `{${Object.keys(x).sort().map((name) => `"${name}":${canonical(x[name])}`)}}` : JSON.stringify(x);
+    ? `{${Object.keys(x).sort().map((name) => canonical(name) + ':' + canonical(x[name]))}}` : JSON.stringify(x);
 }
 
 /** One answer, however it was spelt; of the listed blanks JavaScript's \s lacks only U+0085. */
@@ -118,8 +118,8 @@ const unknown = (where, what) => refuse('unsupported', `${where}: ${what} is not
 export function check(where, object, rules) {
   if (object?.constructor !== Object) bad(where, 'keys');
   for (const name of Object.keys({ ...rules, ...object })) {
-    const both = [rules, object].every((one) => Object.hasOwn(one, name));
-    if (!both || !rules[name](object[name], object)) bad(where, name);
+    if (!Object.hasOwn(rules, name) || !Object.hasOwn(object, name)
+      || !rules[name](object[name], object)) bad(where, name);
   }
   return true;
 }
@@ -140,7 +140,9 @@ export function register(mechanisms, kinds = {}) {
 export const listed = (count, optional) => ({ k: count + optional, zero: 0, skip: count });
 
 const YES = ['yes', 'no'];
-const digits = (x) => Number(x?.toPrecision(12));
+/** Twelve digits, as Python rounds: of two that are as near, the even one. */
+export const digits = (x) =>
+  Number(Number(x.toExponential(40).replace(/([02468])50{28}e/, '$1e')).toPrecision(12));
 
 // A form of a kind has rules for its keys, what follows `of` them, what an answer `must` be, the
 // integer that `encode` makes of it (-1: none) and, if answers are listed, the `names` of all.
@@ -165,7 +167,7 @@ register({}, {
   },
   number: {
     keys: {
-      edges: (x) => isList(x, (edge, i) => Number.isFinite(edge) && !(digits(edge) <= digits(x[i - 1])), 1, 1000),
+      edges: (x) => isList(x, (edge, i) => Number.isFinite(edge) && !(i && digits(edge) <= digits(x[i - 1])), 1, 1000),
     },
     of: ({ edges, optional }) => listed(edges.length + 1, optional),
     names: async ({ edges }) => (await import('./ranges.js')).names(edges),
@@ -251,12 +253,13 @@ async function understood(bytes, told) {
     reports: isSome,
   });
   const { questions, fields, after, rounds, changes, epsilon, unbounded } = manifest;
-  if (fields[0] || after !== null) (await import('./open.js')).checkOpen(fields, after);
+  if (fields.length || after !== null) (await import('./open.js')).checkOpen(fields, after);
   const asked = named(questions);
   const domains = {};
   for (const { name, ...domain } of questions) {
     domains[isName(name) ? name : bad('question', 'name')] = domainOf(`question "${name}"`, domain);
   }
+  if (!differ(named([...fields, ...questions]))) bad('manifest', 'names');
   const reports = [];
   for (const report of manifest.reports) {
     const { name, of } = report;
@@ -281,8 +284,8 @@ async function understood(bytes, told) {
       branches: m.p.branches?.length ?? 0,
     });
   }
-  const sum = (what) => reports.reduce((total, report) => total + report[what], 0);
-  if (!differ(named([...fields, ...questions])) || !differ(named([...fields, ...reports]))
+  const sum = (what) => reports.reduce((all, report) => all + report[what], 0);
+  if (!differ(named([...fields, ...reports]))
     || new Set(reports.flatMap(({ of }) => of)).size < asked.length
     || sum('words') > 2 ** 17 || sum('bytes') > 2 ** 18 || sum('branches') > 8192
     || reports.some(({ m }) => m.cells > 2 ** 20)) bad('manifest', 'reports');
@@ -294,7 +297,7 @@ async function understood(bytes, told) {
 
 /** IndexedDB. One transaction at a time: all tabs and processes of a browser take turns. */
 export const browserBook = {
-  update: (address, change) => new Promise((resolve, reject) => {
+  update: (change) => new Promise((resolve, reject) => {
     const opening = indexedDB.open('deniable:2');
     opening.onupgradeneeded = () => opening.result.createObjectStore('book');
     opening.onerror = () => reject(opening.error);
@@ -303,52 +306,51 @@ export const browserBook = {
       const turn = database.transaction('book', 'readwrite', { durability: 'strict' });
       const book = turn.objectStore('book');
       let refusal;
-      const end = (settle, value) => {
-        database.close();
-        settle(value);
-      };
-      turn.oncomplete = () => end(resolve);
-      turn.onabort = () => end(reject, refusal ?? turn.error);
-      book.get(address).onsuccess = ({ target }) => {
+      turn.oncomplete = resolve;
+      turn.onabort = () => reject(refusal ?? turn.error);
+      book.get(0).onsuccess = ({ target }) => {
         try {
-          book.put(change(target.result ?? {}), address);
+          book.put(change(target.result ?? {}), 0);
         } catch (error) {
           refusal = error;
           turn.abort();
         }
       };
+      database.close(); // when the turn ends
     };
   }),
 };
 
 /** For a caller who wants no book: it is forgotten with the sheet. */
-const fleeting = (entry = {}) => ({
-  update: async (_, change) => (entry = change(structuredClone(entry))),
+const fleeting = (pages = {}) => ({
+  update: async (change) => (pages = change(structuredClone(pages))),
 });
 
-/** A collection at an address where another was answered is another budget. */
-function agreed({ digest, root, another }, entry) {
-  const sent = Object.keys(entry).filter((name) =>
-    Object.values(entry[name].rounds).some(({ body }) => body));
-  if (!sent.length || sent.includes(digest)) return;
-  if (sent.some((name) => entry[name].root === root)) refuse('answered', 'another step was answered');
-  if (another === digest) return;
-  const spent = sent.reduce((sum, name) => sum + entry[name].epsilon, 0);
-  const words = `another collection was answered here, with epsilon ${spent}`;
-  throw Object.assign(new DeniableError('changed', words), { digest, spent });
+/** Nobody answers two steps; a collection at an address where another was answered is another budget. */
+function agreed({ digest, root, address, another }, pages) {
+  const sent = Object.keys(pages).filter((name) =>
+    Object.values(pages[name].rounds).some(({ body }) => body));
+  if (sent.some((name) => name !== digest && pages[name].root === root)) {
+    refuse('answered', 'another step was answered');
+  }
+  const here = sent.filter((name) => pages[name].at[address]);
+  if (!here.length || [...here, another].includes(digest)) return;
+  const spent = here.reduce((sum, name) => sum + pages[name].epsilon, 0);
+  throw Object.assign(new DeniableError('changed', 'another collection was answered'), { digest, spent });
 }
 
-/** Changes what the book says of this collection, in one turn. */
+/** Changes the page of this collection, in one turn: there is one, at whatever address it is served. */
 async function noted(collection, change) {
   const { book, address, digest, root, manifest: { epsilon } } = collection;
   let own;
-  const turn = (entry) => {
-    agreed(collection, entry);
-    own = entry[digest] ??= { epsilon, root, memos: {}, rounds: {} };
+  const turn = (pages) => {
+    agreed(collection, pages);
+    own = pages[digest] ??= { epsilon, root, at: {}, memos: {}, rounds: {} };
+    own.at[address] = true;
     change(own);
-    return entry;
+    return pages;
   };
-  await (async () => book.update(address, turn))().catch(refused('memo'));
+  await (async () => book.update(turn))().catch(refused('memo'));
   return own ?? refuse('memo', 'there is no book');
 }
 
@@ -358,7 +360,7 @@ async function noted(collection, change) {
 function draw({ manifest: { changes }, reports }, round, { memos, rounds }) {
   const kept = rounds[round];
   if (kept.body) refuse('answered', 'this round was answered');
-  reports.forEach(({ again }, i) => { if (again) memos[i] = again.memo(memos[i], changes + 1); });
+  for (const [i, { again }] of reports.entries()) if (again) memos[i] = again.memo(memos[i], changes + 1);
   kept.words ??= reports.map(({ words }, i) => kept.places[i] + fresh(8 * words - kept.places[i].length / 2)).join('');
   kept.id ??= fresh(16);
 }
@@ -413,9 +415,10 @@ async function begin(shared, round = 1) {
     body,
     async prepare(answers, open = {}) {
       const shown = fields[0] ? (await import('./open.js')).shown(fields, open) : {};
+      const given = { __proto__: null, ...answers };
       const values = {};
       for (const { name } of sheet.questions) {
-        values[name] = await encode(name, domains[name], Object.hasOwn(answers, name) ? answers[name] : undefined);
+        values[name] = await encode(name, domains[name], given[name]);
       }
       const own = await noted(collection, (own) => draw(collection, round, own));
       ready = await fill(collection, values, shown, round, own);

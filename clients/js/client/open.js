@@ -18,6 +18,6 @@ export function checkOpen(fields, after) {
 
 /** The public values of a respondent, all of them and nothing else. */
 export const shown = (fields, given) => Object.fromEntries(fields.map(({ name, values }) => {
-  const own = Object.hasOwn(given, name) && values.includes(given[name]);
+  const own = Object.hasOwn(Object(given), name) && values.includes(given[name]);
   return [name, own ? given[name] : refuse('bad-answer', `"${name}" must be one of ${values}`.slice(0, 300))];
 }));

@@ -1,14 +1,11 @@
 // The names of ranges of numbers between edges, as Python writes them: they are hashed.
+import { digits } from './core.js';
 
-/** Up to 12 digits, as .12g; of two that are as near, the even one. */
+/** As .12g. */
 function brief(x) {
-  const [first, power] = x.toExponential(11).split('e');
-  const [more] = x.toExponential(40).split('e');
-  const tie = /^-?\d\.\d{10}[13579]\d*$/.test(first) && /^-?\d\.\d{11}50*$/.test(more);
-  // toExponential goes away from zero: one step back.
-  const digits = tie ? first.slice(0, -1) + (first.at(-1) - 1) : first;
-  return power >= -4 && power < 12 ? String(Number(`${digits}e${power}`))
-    : `${Number(digits)}e${power.replace(/^.(?=.$)/, '$&0')}`;
+  const [first, power] = digits(x).toExponential(11).split('e');
+  return power >= -4 && power < 12 ? String(digits(x))
+    : `${Number(first)}e${power.replace(/^.(?=.$)/, '$&0')}`;
 }
 
 export function names(edges) {

@@ -47,7 +47,7 @@ test('whatever the status, only the same bytes are sent again', async () => {
 
 test('what is sent is in the book before, and then its coins are not', async () => {
   const book = memoryBook();
-  const own = () => book.entries['https://example.org/v2/'][client.digest].rounds;
+  const own = () => book.pages[client.digest].rounds;
   const fetch = async (url, { body }) => {
     assert.deepEqual(own(), { 1: { body } });
     return new Response(null, { status: 201 });
@@ -88,7 +88,7 @@ test('of two sheets with other answers one is sent', async () => {
   const client = await load(book, found);
   const [first, second] = [await client.begin(), await client.begin()];
   // Coins of zeros: grr reports the answer.
-  Object.assign(book.entries['https://example.org/v2/'][client.digest].rounds[1], { words: '00'.repeat(16) });
+  Object.assign(book.pages[client.digest].rounds[1], { words: '00'.repeat(16) });
   const { body } = await first.prepare({ way: 'car' });
   assert.notEqual((await second.prepare({ way: 'train' })).body, body);
   await first.send();
@@ -144,9 +144,78 @@ test('another collection elsewhere is no change', async () => {
   const book = memoryBook();
   const found = collector(201);
   await (await load(book, found)).answer({ way: 'car' });
-  for (const place of ['https://example.org/two/v2/submissions', 'https://example.com/v2/submissions']) {
-    await (await load(book, found, other(), { to: place })).answer({ way: 'car' });
+  const places = ['https://example.org/two/v2/submissions', 'https://example.com/v2/submissions'];
+  for (const [i, place] of places.entries()) {
+    await (await load(book, found, other(4 + i), { to: place })).answer({ way: 'car' });
   }
+});
+
+/** The same collector under other names. */
+const elsewhere = ['https://example.org/v3/submissions', 'https://example.org//v2/submissions',
+  'https://www.example.org/v2/submissions', 'http://example.org:8080/v2/submissions'];
+
+test('one submission for each round, at whatever address', async () => {
+  const book = memoryBook();
+  const found = collector(500, 201);
+  await assert.rejects((await load(book, found)).answer({ way: 'car' }));
+  for (const place of elsewhere) {
+    const client = await load(book, found, manifestOf(), { to: place });
+    await assert.rejects(client.answer({ way: 'train' }), { type: 'answered' });
+    const sheet = await client.begin();
+    assert.deepEqual([sheet.questions, sheet.body], [[], found.bodies[0]]);
+    await sheet.send();
+    // Where the same was sent again, another collection is another budget.
+    await assert.rejects((await load(book, found, other(), { to: place })).begin(), { type: 'changed', spent: 8 });
+  }
+  assert.equal(new Set(found.bodies).size, 1);
+});
+
+test('of two sheets at two addresses one is sent, from the same coins', async () => {
+  const book = memoryBook();
+  const found = collector(201);
+  const sheets = [];
+  for (const place of [to, ...elsewhere]) {
+    sheets.push(await (await load(book, found, manifestOf(), { to: place })).begin());
+  }
+  const bodies = new Set();
+  for (const sheet of sheets) bodies.add((await sheet.prepare({ way: 'car' })).body);
+  assert.equal(bodies.size, 1);
+  const { digest } = await load(book, found);
+  book.pages[digest].rounds[1].words = '00'.repeat(16); // grr then reports the answer
+  await sheets[0].prepare({ way: 'car' });
+  await sheets[1].prepare({ way: 'train' });
+  const ended = await Promise.allSettled([sheets[0].send(), sheets[1].send()]);
+  assert.deepEqual(ended.map(({ reason }) => reason?.type), [undefined, 'answered']);
+  assert.equal(found.bodies.length, 1);
+});
+
+test('a memo is one, at whatever address', async () => {
+  const book = memoryBook();
+  const found = collector(201);
+  const bytes = manifestOf((m) => { m.rounds = 5; m.changes = 1; m.epsilon = 8; }, 'lgrr');
+  const secrets = new Set();
+  for (const [i, place] of [to, ...elsewhere].entries()) {
+    const client = await load(book, found, bytes, { to: place });
+    await client.answer({ way: ['car', 'train', 'other'][i % 3] }, i + 1);
+    const { secret, keys } = book.pages[client.digest].memos[0];
+    secrets.add(secret);
+    assert.ok(keys.length <= 2);
+  }
+  assert.equal(secrets.size, 1);
+});
+
+test('nobody answers two steps, at whatever address', async () => {
+  const book = memoryBook();
+  const found = collector(201);
+  const first = await load(book, found);
+  await first.answer({ way: 'car' });
+  const step = manifestOf((m) => { m.after = { root: first.digest, parent: first.digest, step: 2 }; });
+  for (const place of [to, ...elsewhere]) {
+    const { digest: another } = await load(book, found, step);
+    const client = await load(book, found, step, { to: place, another });
+    await assert.rejects(client.begin(), { type: 'answered' });
+  }
+  assert.equal(found.bodies.length, 1);
 });
 
 test('a collection that was answered meanwhile is noticed before anything is sent', async () => {
@@ -165,7 +234,7 @@ test('the book belongs to the place where the manifest is', async () => {
     (method ? new Response(null, { status: 201 }) : new Response(manifestOf()));
   const client = await Client.load('https://example.org/a/v2/manifest?x=1#y', { book, fetch });
   await client.answer({ way: 'car' });
-  assert.deepEqual(Object.keys(book.entries), ['https://example.org/a/v2/']);
+  assert.deepEqual(Object.keys(book.pages[client.digest].at), ['https://example.org/a/v2/']);
 });
 
 // ---- coins that are none

@@ -61,7 +61,7 @@ const badManifests = {
   'a missing key': [(m) => { delete m.after; }, /after/],
   'an unknown key': [(m) => { m.clock = 1; }, /clock/],
   'a question that is null': [(m) => { m.questions = [null]; }, /questions/],
-  'a name twice': [(m, q) => m.questions.push(q), /"of"/],
+  'a name twice': [(m, q) => m.questions.push(q), /"names"/],
   'an inherited key': [(m) => { m.toString = 1; }, /toString/],
   'the constructor': [(m, q, p) => { p.design.constructor = 1; }, /keys/],
   'a name in a list': [(m, q) => { q.name = ['way']; }, /"name"/],
@@ -243,13 +243,16 @@ test('bad answers are refused before any coin is drawn, and not repeated', async
     const sheet = await client.begin();
     await assert.rejects(sheet.prepare(rest), refused('bad-answer', new RegExp(name)));
   }
+  for (const nothing of [null, undefined, 5, 'text', Object.create(good)]) {
+    await assert.rejects(client.answer(nothing), refused('bad-answer', /"way"/));
+  }
   const sheet = await client.begin();
   await assert.rejects(sheet.prepare({ ...good, ever: 'a secret' }), (error) => {
     assert.doesNotMatch(error.message, /secret/);
     return true;
   });
   const places = client.reports.map(() => '');
-  assert.deepEqual(book.entries[''][client.digest].rounds, { 1: { places } });
+  assert.deepEqual(book.pages[client.digest].rounds, { 1: { places } });
 });
 
 /** The index that an answer becomes: with coins of zeros grr reports it as it is. */

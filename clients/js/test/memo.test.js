@@ -19,12 +19,11 @@ const load = (options, bytes = manifestOf(again, 'lgrr')) =>
 
 /** Gives coins that are below every threshold to a round: `instant` of lgrr then reports what is kept. */
 function plainly(book, { digest, manifest }, round, first = '00'.repeat(8)) {
-  const entry = (book.entries[place] ??= {});
-  const own = (entry[digest] ??= { epsilon: manifest.epsilon, root: digest, memos: {}, rounds: {} });
+  const own = (book.pages[digest] ??= { epsilon: manifest.epsilon, root: digest, at: {}, memos: {}, rounds: {} });
   own.rounds[round] = { places: [''], words: first + '00'.repeat(16), id: '11'.repeat(16) };
 }
 
-const memoOf = (book, { digest }) => book.entries[place][digest].memos[0];
+const memoOf = (book, { digest }) => book.pages[digest].memos[0];
 
 async function sent(book, way, round = 1, first = undefined) {
   const client = await load({ book });
@@ -89,7 +88,7 @@ test('a sheet eats as many coins whatever the answer and the memo', async () => 
   for (const [i, way] of ['car', 'train', 'other', 'car'].entries()) {
     const sheet = await client.begin(i + 1);
     await sheet.prepare({ way });
-    assert.equal(book.entries[place][client.digest].rounds[i + 1].words.length, 2 * 24);
+    assert.equal(book.pages[client.digest].rounds[i + 1].words.length, 2 * 24);
     await sheet.send();
   }
 });
@@ -114,12 +113,12 @@ test('nothing is sent if the book fails at the last moment', async () => {
   const client = await load({ book, fetch: () => assert.fail('something was sent') });
   const sheet = await client.begin();
   await sheet.prepare({ way: 'car' });
-  const before = structuredClone(book.entries);
+  const before = structuredClone(book.pages);
   const { update } = book;
   book.update = full;
   await assert.rejects(sheet.send(), { type: 'memo' });
   assert.equal(sheet.body, undefined);
-  assert.deepEqual(book.entries, before);
+  assert.deepEqual(book.pages, before);
   book.update = update;
   await assert.rejects(sheet.send(), /something was sent/);
 });
@@ -131,7 +130,7 @@ test('damaged memos are refused and left alone', async () => {
   for (const memo of damaged) {
     const book = memoryBook();
     const client = await load({ book });
-    book.entries[place] = { [client.digest]: { epsilon: 8, root: client.digest, memos: { 0: memo }, rounds: {} } };
+    book.pages = { [client.digest]: { epsilon: 8, root: client.digest, at: {}, memos: { 0: memo }, rounds: {} } };
     const sheet = await client.begin();
     await assert.rejects(sheet.prepare({ way: 'car' }));
     assert.deepEqual(memoOf(book, client), memo);
@@ -149,9 +148,9 @@ test('many at once share one secret and one budget, also in a slow book', async 
   const book = memoryBook();
   const { update } = book;
   let turn = Promise.resolve();
-  book.update = (...change) => (turn = turn.catch(() => {}).then(async () => {
+  book.update = (change) => (turn = turn.catch(() => {}).then(async () => {
     await new Promise((resolve) => setTimeout(resolve, 2));
-    return update(...change);
+    return update(change);
   }));
   const secrets = new Set();
   const client = await load({ book });
@@ -192,7 +191,7 @@ test('the secret of docs/memo.md gives the streams of docs/memo.md', async () =>
   const bytes = manifestOf(words, 'rappor');
   const secret = Array.from({ length: 32 }, (_, i) => i.toString(16).padStart(2, '0')).join('');
   const draws = { words: '00'.repeat(8 * 17), memos: { 0: { secret, keys: [] } } };
-  const book = bookWith(await digestOf(bytes), 1, draws, place);
+  const book = bookWith(await digestOf(bytes), 1, draws);
   const sheet = await (await load({ book }, bytes)).begin();
   const { reports } = await sheet.prepare({ way: 'tea' });
   assert.equal(parseInt(reports.way.slice(0, 2), 16), Number((0xe415d5f374252f32n * 64n) >> 64n));

@@ -41,9 +41,9 @@ async function recording(name, work) {
 
 /** A device that remembers until the test ends. */
 function device() {
-  let entry = {};
+  let pages = {};
   return {
-    book: { update: async (_, change) => (entry = change(structuredClone(entry))) },
+    book: { update: async (change) => (pages = change(structuredClone(pages))) },
     maxEpsilon: 32,
   };
 }

@@ -17,21 +17,21 @@ export const readVectors = (name) => JSON.parse(readFileSync(new URL(name, VECTO
 export const vectorsIn = (folder) => Object.fromEntries(readdirSync(new URL(folder, VECTORS))
   .map((file) => [file.replace('.json', ''), readVectors(`${folder}/${file}`)]));
 
-/** A book in memory, with all that is in it. */
-export function memoryBook(entries = {}) {
+/** A book in memory, with all its pages. */
+export function memoryBook(pages = {}) {
   const book = {
-    entries,
-    async update(address, change) {
-      book.entries[address] = structuredClone(change(structuredClone(book.entries[address] ?? {})));
+    pages,
+    async update(change) {
+      book.pages = structuredClone(change(structuredClone(book.pages)));
     },
   };
   return book;
 }
 
 /** A book in which the draws of a round are kept already: so a test gives coins. */
-export function bookWith(digest, round, { words, places = [''], id = '11'.repeat(16), memos = {} }, address = '') {
-  const own = { epsilon: 1, root: digest, memos, rounds: { [round]: { places, words, id } } };
-  return memoryBook({ [address]: { [digest]: own } });
+export function bookWith(digest, round, { words, places = [''], id = '11'.repeat(16), memos = {} }) {
+  const own = { epsilon: 1, root: digest, at: {}, memos, rounds: { [round]: { places, words, id } } };
+  return memoryBook({ [digest]: own });
 }
 
 /** The words of drawn places among the coins of a submission: the first of their reports. */

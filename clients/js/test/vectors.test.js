@@ -85,15 +85,15 @@ for (const [name, { manifest, digest, secrets, good }] of Object.entries(vectors
     for (const { answers, fields, round, coins, id, body } of good) {
       const options = { digest, maxEpsilon: 32, fetch: answering(201), to };
       const places = placesOf(await Client.load(utf8(manifest), { ...options, book: memoryBook() }), coins);
-      const book = bookWith(digest, round, { words: coins, places, id, memos }, address);
+      const book = bookWith(digest, round, { words: coins, places, id, memos });
       const sheet = await (await Client.load(utf8(manifest), { ...options, book })).begin(round);
       const made = await sheet.prepare(answers, fields);
       assert.equal(made.body, body);
       assert.deepEqual(await sheet.prepare(answers, fields), made);
-      const own = book.entries[address][digest];
+      const own = book.pages[digest];
       assert.equal(own.rounds[round].words, coins); // every coin was used, and no other
       await sheet.send();
-      memos = book.entries[address][digest].memos;
+      memos = book.pages[digest].memos;
     }
   });
 }
@@ -110,8 +110,9 @@ for (const { why, type, steps } of readVectors('bad/books.json')) {
   test(`a book that refuses: ${why}`, async () => {
     const book = memoryBook();
     const found = [];
-    for (const { manifest, answers, fields, round, status, another } of steps) {
-      const options = { book, to, another, tries: 1, maxEpsilon: 32, fetch: answering(status) };
+    for (const { manifest, answers, fields, round, status, another, elsewhere } of steps) {
+      const place = elsewhere ? 'https://elsewhere.example/v2/submissions' : to;
+      const options = { book, to: place, another, tries: 1, maxEpsilon: 32, fetch: answering(status) };
       const client = await Client.load(utf8(manifest), options);
       found.push(await refusal(client.answer(answers, round, fields)));
     }

@@ -357,10 +357,18 @@ class Collection:
         for name in ("fields", "questions", "reports", "unbounded"):
             if not isinstance(data[name], list):
                 raise InvalidArgument(name, data[name], "a list")
+        if len(data["unbounded"]) > MOST_REPORTS:
+            allowed = f"at most {MOST_REPORTS} names"
+            raise InvalidArgument("unbounded", len(data["unbounded"]), allowed)
+        for name in data["unbounded"]:
+            check_name(name, "unbounded")
         for report in data["reports"]:
             _check_report(report)
         questions = tuple(map(Question.from_json, data["questions"]))
         domains = {question.name: question.domain for question in questions}
+        if len(domains) < len(questions):
+            names = [question.name for question in questions]
+            raise InvalidArgument("questions", names, "with different names")
         reports = tuple(_report(report, domains) for report in data["reports"])
         if data["unbounded"]:
             allowed = "empty: every mechanism that is known here bounds all pairs of answers"

@@ -17,13 +17,16 @@ _HERE = Path(__file__).parent
 #: In a wheel the modules lie beside the pages; in a checkout they are where they are written.
 _PACKED = _HERE / "static" / "client"
 _WRITTEN = _HERE.parents[2] / "clients" / "js" / "client"
-_TOKEN = re.compile(
+#: Of JavaScript, as far as the client needs it (see `compact`).
+TOKEN = re.compile(
     r"""(?P<blank>(?:\s+|//[^\n]*|/\*[\s\S]*?\*/)+)
-    |'(?:\\.|[^'\\\n])*' | `(?:\\.|[^`\\])*`  # texts
+    |'(?:\\.|[^'\\\n])*' | "(?:\\.|[^"\\\n])*" | `(?:\\.|[^`\\])*`  # texts
     |/(?!\s)(?:\\.|\[(?:\\.|[^]\\\n])*\]|[^[/\\\n])+/  # regular expressions; " / " divides
     |[\w$]+|.""",
     re.VERBOSE,
 )
+#: A semicolon or a comma before what ends the block or the list anyway.
+_IDLE = {";}", ",}", ",]", ",)"}
 
 
 def client_folder() -> Path:
@@ -52,9 +55,11 @@ def client_module(manifest: bytes) -> str:
     needed = [
         name
         for name, known in families().items()
-        if name == "core"
-        or used & set(known["mechanisms"])
-        or any(keys in known["kinds"].get(kind, []) for kind, keys in asked)
+        if name != "core"
+        and (
+            used & set(known["mechanisms"])
+            or any(keys in known["kinds"].get(kind, []) for kind, keys in asked)
+        )
     ]
     imports = "".join(f"import './client/{name}.js';\n" for name in needed)
     return f"{imports}export {{ Client, DeniableError }} from './client/core.js';\n"
@@ -76,10 +81,16 @@ def _keys(question: Mapping[str, Any]) -> list[str]:
 
 
 def compact(source: str) -> str:
-    """A module without comments and blanks that mean nothing; every statement has its semicolon."""
+    """A module without comments, and without the blanks, semicolons and commas that mean nothing.
+
+    Of JavaScript it knows what the client needs: every statement has its semicolon, no template is
+    inside of another, and no regular expression begins with a blank.
+    """
     parts: list[str] = []
-    for token in _TOKEN.finditer(source):
+    for token in TOKEN.finditer(source):
         if token["blank"] is None:
+            if parts and parts[-1] + token[0] in _IDLE:
+                parts.pop()
             parts.append(token[0])
         elif parts and _touch(parts[-1][-1], source[token.end() : token.end() + 1]):
             parts.append(" ")

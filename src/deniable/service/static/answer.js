@@ -1,9 +1,9 @@
 // The questionnaire: answers are asked, randomised here, shown as they would leave, and then sent.
 import { Client } from '/client.js';
 import { loadTexts } from '/client/texts.js';
-import { fieldOf, openField } from '/fields.js';
+import { fieldOf, openField, ranges } from '/fields.js';
 import { atMost, odds, total } from '/odds.js';
-import { byId, el, secret, show } from '/page.js';
+import { byId, el, isolated, secret, show } from '/page.js';
 
 const WORDS = {
   'no-key': 'This collection needs a key. Please use the whole link that you were given.',
@@ -38,8 +38,9 @@ function fail(error, more = '') {
   byId('trouble').focus();
 }
 
-function promise({ rounds, questions }, asked, round) {
-  const parts = ['Your device randomises each answer before anything leaves it.'];
+function promise({ rounds, questions, fields }, asked, round) {
+  const but = fields.length ? ', but for what is sent as it is' : '';
+  const parts = [`Your device randomises each answer before anything leaves it${but}.`];
   if (asked.length < questions.length) {
     const which = asked.length > 1 ? 'them, whatever your answers are' : 'it, whatever your answer is';
     parts.unshift(`You are asked ${asked.length} of ${questions.length} questions. Your device drew ${which}.`);
@@ -49,6 +50,9 @@ function promise({ rounds, questions }, asked, round) {
   }
   return parts.join(' ');
 }
+
+const stays = 'Your answers stay here, but for what is sent as it is. Your device scrambled all others. '
+  + 'Only what is shown here leaves it.';
 
 const thanks = (counted, { rounds }) =>
   `${counted ? 'Your answers were counted.' : 'Your answers had been counted before.'} Please answer only once`
@@ -61,26 +65,28 @@ const keeps = ({ rounds }) => 'Your answers are no longer on this page. This bro
 /** The words of a question: how it is asked, and the labels of its answers if they are listed. */
 async function wordsOf({ name }, { domains }, texts) {
   const domain = domains[name];
-  const ids = await domain.form.names?.(domain);
+  // The client's own names of ranges are one more module to load.
+  const ids = domain.edges ? ranges(domain.edges) : await domain.form.names?.(domain);
   const labels = ids && [...texts.questions.answers(name, ids), ...domain.optional ? ['no answer'] : []];
   return { ask: texts.questions.ask(name), labels, suggestions: texts.candidates(name) };
 }
 
 /** A report, beside the answers that it was made of: of drawn questions, only the drawn one. */
 function reportOf({ name, of }, { reports }, row, words) {
-  const asks = of.map((question) => words[question].ask).join(' · ');
+  const joined = (texts) => (texts.length > 1 ? texts.map(isolated).join(' · ') : texts[0]);
+  const asks = joined(of.map((question) => words[question].ask));
   const { says, why } = odds(reports.find((one) => one.name === name), row, words[of[0]].labels ?? []);
   return el('article', { class: 'card' },
     el('h3', {}, asks),
     el('dl', { class: 'pair' },
-      el('div', {}, el('dt', {}, 'Your answer stays here'), el('dd', {}, of.map((question) => words[question].shown()).join(' · '))),
+      el('div', {}, el('dt', {}, 'Your answer stays here'), el('dd', {}, joined(of.map((question) => words[question].shown())))),
       el('div', { class: 'leaves' }, el('dt', {}, 'Your device will send'), el('dd', {}, says))),
     el('p', {}, el('em', {}, 'This may or may not be your answer. That is what protects you.')),
     el('details', {}, el('summary', {}, 'Details'), ...why.map((sentence) => el('p', {}, sentence))));
 }
 
 const shown = ({ fields }, texts, open) =>
-  fields.map(({ name }, i) => `${texts.fields.ask(name)} ${open[i].shown()}`).join('; ');
+  fields.map(({ name }, i) => `${isolated(texts.fields.ask(name))} ${isolated(open[i].shown())}`).join('; ');
 
 const bytesOf = (hex) => Uint8Array.from(hex.match(/../g) ?? [], (pair) => parseInt(pair, 16));
 
@@ -128,6 +134,7 @@ async function questionnaire(client, texts, sheet, round) {
   const names = [...questions, ...manifest.fields].map(({ name }) => name);
   byId('fields').replaceChildren(...fields.map((field) => field.node));
   byId('promise').textContent = promise(manifest, questions, round);
+  if (open.length) byId('stays').textContent = stays;
 
   async function preview() {
     const answers = readAll(names, fields);

@@ -1,6 +1,6 @@
 // One input for each kind of question; errors are tied to it.
-import { tidy, utf8 } from '/client/core.js';
-import { el } from '/page.js';
+import { digits, tidy, utf8 } from '/client/core.js';
+import { el, isolated } from '/page.js';
 
 const FEW = 8;
 const SKIP = 'I would rather not answer';
@@ -87,8 +87,16 @@ function parsed(written) {
   return plain && Number.isFinite(value) ? value : undefined;
 }
 
-const groups = ({ optional }, labels) =>
-  (labels.length <= FEW ? `Only the group counts: ${(optional ? labels.slice(0, -1) : labels).join('; ')}.` : '');
+/** The groups of numbers between edges, in words. */
+export function ranges(edges) {
+  const words = edges.map(digits);
+  return [`below ${words[0]}`, ...words.slice(1).map((word, i) => `${words[i]} to ${word}`), `${words.at(-1)} or more`];
+}
+
+function groups({ optional }, labels) {
+  const counted = optional ? labels.slice(0, -1) : labels;
+  return labels.length <= FEW ? `Only the group counts: ${counted.map(isolated).join('; ')}.` : '';
+}
 
 function span({ lo, hi, step, outside }) {
   const steps = step ? ` Your device rounds it to steps of ${step}.` : '';
@@ -113,7 +121,7 @@ function text(question, { suggestions }) {
   const { fold, max_bytes: most } = question;
   const bytes = () => utf8(tidy(input.value, fold)).length;
   const read = () => (bytes() && bytes() <= most ? input.value : undefined);
-  return typed({ ...question, hint }, input, `Please write something, in at most ${most} letters.`, read, choices);
+  return typed({ ...question, hint }, input, `Please write something, in at most ${most} bytes: one for each plain letter, more for others.`, read, choices);
 }
 
 /** By kind: an input for a question, with `labels` in words, the ids or `suggestions`. */

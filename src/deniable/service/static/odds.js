@@ -1,7 +1,8 @@
 // Why a report can be denied, in numbers from the manifest.
+import { isolated } from '/page.js';
 
 const W = 1n << 64n;
-const quote = (label) => `“${label}”`;
+const quote = (label) => `“${isolated(label)}”`;
 
 /** Rounded up to three digits: it stands after "at most" or "up to". */
 export function atMost(x, more = {}) {
@@ -43,11 +44,12 @@ export function odds({ m: { family, p } }, row, labels) {
 }
 
 /** The promise about all that one person sends. */
-export function total({ epsilon, rounds, changes }) {
+export function total({ epsilon, rounds, changes, fields }) {
   const what = rounds > 1 ? 'All that you send in all rounds together' : 'All of it together';
   const others = changes ? 'others that stay the same, change, and come back when yours do' : 'any others';
   const shows = changes
     ? ' This does not hide which rounds have the same answer: when an answer changed, and whether an earlier one came back.'
     : '';
-  return `${what} is ${bound(epsilon)} as likely with your answers as with ${others}.${shows}`;
+  const but = fields.length ? ', but for what is sent as it is,' : '';
+  return `${what}${but} is ${bound(epsilon)} as likely with your answers as with ${others}.${shows}`;
 }

@@ -12,6 +12,9 @@ export function el(tag, attributes = {}, ...children) {
   return node;
 }
 
+/** A text inside of a sentence: its direction does not turn the words around it. */
+export const isolated = (text) => `\u2068${String(text).replace(/[\u2066-\u2069]/g, '')}\u2069`;
+
 export const byId = (id) => document.getElementById(id);
 
 /** Show a text, or hide the element if there is none. */
