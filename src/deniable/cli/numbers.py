@@ -42,7 +42,7 @@ def estimate(
     population: Annotated[
         str | None,
         typer.Option(
-            help="The intervals are about: respondents, or everyone (default with --question)."
+            help="Whom intervals describe: respondents, or everyone (default with --question)."
         ),
     ] = None,
     simultaneous: Simultaneous = False,

@@ -209,8 +209,7 @@ class Collection:
 
     def domain_of(self, names: Sequence[str]) -> Domain:
         """What is answered by a report about these questions."""
-        domains = {name: self.question(name).domain for name in names}
-        return next(iter(domains.values())) if len(domains) == 1 else Several(domains)
+        return _together({name: self.question(name).domain for name in names})
 
     def question(self, name: str) -> Question:
         """The question with this name."""
@@ -353,17 +352,7 @@ class Collection:
 
     @classmethod
     def _from_json(cls, data: Mapping[str, Any]) -> Collection:
-        check_number("epsilon", data["epsilon"])
-        for name in ("fields", "questions", "reports", "unbounded"):
-            if not isinstance(data[name], list):
-                raise InvalidArgument(name, data[name], "a list")
-        if len(data["unbounded"]) > MOST_REPORTS:
-            allowed = f"at most {MOST_REPORTS} names"
-            raise InvalidArgument("unbounded", len(data["unbounded"]), allowed)
-        for name in data["unbounded"]:
-            check_name(name, "unbounded")
-        for report in data["reports"]:
-            _check_report(report)
+        _check_shape(data)
         questions = tuple(map(Question.from_json, data["questions"]))
         domains = {question.name: question.domain for question in questions}
         if len(domains) < len(questions):
@@ -395,6 +384,20 @@ def _document(manifest: Any) -> Mapping[str, Any]:
     return dict(data)
 
 
+def _check_shape(data: Mapping[str, Any]) -> None:
+    """Refuse other types than those of a manifest, and mechanisms that are not known."""
+    check_number("epsilon", data["epsilon"])
+    for name in ("fields", "questions", "reports", "unbounded"):
+        if not isinstance(data[name], list):
+            raise InvalidArgument(name, data[name], "a list")
+    if len(data["unbounded"]) > MOST_REPORTS:
+        raise InvalidArgument("unbounded", len(data["unbounded"]), f"at most {MOST_REPORTS} names")
+    for name in data["unbounded"]:
+        check_name(name, "unbounded")
+    for report in data["reports"]:
+        _check_report(report)
+
+
 def _check_report(data: Any) -> None:
     """Its keys, and that its mechanism is known: this is said before anything else about it."""
     check_keys("reports", data, {"name", "of", "mechanism"})
@@ -419,11 +422,16 @@ def _check_known(leaf: Any) -> None:
 def _report(data: Mapping[str, Any], domains: Mapping[str, Domain]) -> Report:
     of = tuple(data["of"])
     _check_of(data["name"], of, list(domains))
-    domain = domains[of[0]] if len(of) == 1 else Several({name: domains[name] for name in of})
+    domain = _together({name: domains[name] for name in of})
     try:
         return Report(data["name"], of, from_leaf(domain, data["mechanism"]))
     except InvalidArgument as refused:
         raise refused.at(f"{data['name']}: {refused.name}") from None
+
+
+def _together(domains: Mapping[str, Domain]) -> Domain:
+    """What is answered to some questions: the domain of one, or all of them."""
+    return next(iter(domains.values())) if len(domains) == 1 else Several(domains)
 
 
 def _check_of(name: Any, of: tuple[str, ...], questions: list[str]) -> None:

@@ -117,16 +117,8 @@ class Index(Layout):
         return super().possible(counts, n) and exact_sum(counts) == n
 
 
-class Bits(Layout):
-    """A set of values of 0..size-1: value v is bit v % 8 of byte v // 8; with ``ones`` values."""
-
-    def __init__(self, size: int, ones: int | None = None) -> None:
-        self.size = self.bits = size
-        self.ones = ones
-        needed = -(-size // 8)
-        #: 1, 2, 4 or a multiple of 8 bytes: rows then never straddle a machine word.
-        self.width = -(-needed // 8) * 8 if needed > 4 else 1 << (needed - 1).bit_length()
-        self.dtype = np.dtype((np.uint8, (self.width,)))
+class _Row(Layout):
+    """A report that is its row of bytes."""
 
     def pack(self, reports: Sequence[Any]) -> NDArray[Any]:
         return _rows(reports, self.dtype)
@@ -136,6 +128,18 @@ class Bits(Layout):
 
     def row(self, report: Any) -> bytes:
         return bytes(report)
+
+
+class Bits(_Row):
+    """A set of values of 0..size-1: value v is bit v % 8 of byte v // 8; with ``ones`` values."""
+
+    def __init__(self, size: int, ones: int | None = None) -> None:
+        self.size = self.bits = size
+        self.ones = ones
+        needed = -(-size // 8)
+        #: 1, 2, 4 or a multiple of 8 bytes: rows then never straddle a machine word.
+        self.width = -(-needed // 8) * 8 if needed > 4 else 1 << (needed - 1).bit_length()
+        self.dtype = np.dtype((np.uint8, (self.width,)))
 
     def of(self, values: Iterable[int]) -> bytes:
         """The row of a set of values."""
@@ -196,22 +200,13 @@ class Bits(Layout):
         return super().possible(counts, n) and enough
 
 
-class Bytes(Layout):
+class Bytes(_Row):
     """A byte of 0..last for each of ``size`` values."""
 
     def __init__(self, size: int, last: int) -> None:
         self.size, self.last = size, last
         self.dtype = np.dtype((np.uint8, (size,)))
         self.bits = size * last.bit_length()
-
-    def pack(self, reports: Sequence[Any]) -> NDArray[Any]:
-        return _rows(reports, self.dtype)
-
-    def unpack(self, column: NDArray[Any]) -> Iterable[bytes]:
-        return (row.tobytes() for row in column)
-
-    def row(self, report: Any) -> bytes:
-        return bytes(report)
 
     @property
     def _words(self) -> str:

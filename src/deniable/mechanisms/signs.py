@@ -131,10 +131,6 @@ class SHist(SignMechanism):
         return _enough(self.domain.size)
 
     @property
-    def most_rows(self) -> int:
-        return min(MAX_BLOCK, MORE * self.derive_b())
-
-    @property
     def rows(self) -> int:
         return self.b
 
