@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 # Pins what is installed, and what the build itself needs.
 export PIP_CONSTRAINT := $(CURDIR)/constraints.txt
-INPUTS := pyproject.toml constraints.txt
+INPUTS := pyproject.toml constraints.txt reproductions/pyproject.toml
 # More options of `make demo`, such as DEMO="--stay".
 DEMO ?=
 # Word counts (columns word and count) for `make words`.
@@ -61,7 +61,7 @@ study: $(VENV)/.dev
 	OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(BIN)/python benchmarks/decoders.py --out out/study
 
 # All papers; REPRODUCE="--full --data FOLDER" for their whole grids and the tables of public data.
-reproduce: $(VENV)/.demo
+reproduce: $(VENV)/.papers
 	for paper in kairouz comparative ibu survey; do \
 		OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(BIN)/deniable reproduce $$paper $(REPRODUCE) || exit 1; \
 	done
@@ -84,7 +84,12 @@ $(VENV)/.demo: $(VENV)/.base
 
 $(VENV)/.dev: $(VENV)/.base
 	@echo "Setting up (once) ..."
-	$(PIP) -e ".[dev]"
+	$(PIP) -e ".[dev]" -e ./reproductions
+	touch $(VENV)/.demo $(VENV)/.papers $@
+
+$(VENV)/.papers: $(VENV)/.base
+	@echo "Setting up (once) ..."
+	$(PIP) -e ".[serve]" -e ./reproductions
 	touch $(VENV)/.demo $@
 
 $(VENV)/.bench: $(VENV)/.base

@@ -3,7 +3,7 @@
     python benchmarks/attacks_http.py --out out/floods
 
 Bars: no attack may raise the memory by more than 100 MB, or delay the submission of somebody else
-by more than a second. Needs the repository: the attacks are those of tests/floods.py.
+by more than a second. Needs the repository: the attacks are those of tests/support/floods.py.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from deniable.service.store import open_store
 from deniable.views.formats import Format
 from deniable.views.tables import show
 
-sys.path.insert(0, str(Path(__file__).parent.parent / "tests"))
+sys.path.insert(0, str(Path(__file__).parent.parent / "tests" / "support"))
 
 import collection_toys as toys  # type: ignore[import-not-found]
 import collectors  # type: ignore[import-not-found]

@@ -16,9 +16,9 @@ from typing import Any
 
 import numpy as np
 
-from deniable.audit.empirical import audit, audit_devices, audit_mechanism
-from deniable.audit.findings import Audit
-from deniable.audit.peers import LIBRARIES, peers
+from deniable.audit.black_box.empirical import audit, audit_devices, audit_mechanism
+from deniable.audit.black_box.findings import Audit
+from deniable.audit.black_box.peers import LIBRARIES, peers
 from deniable.mechanisms import LOSUE, OUE
 from deniable.randomness import SCALE, ByteCoins
 

@@ -6,7 +6,7 @@
 
 Everything is measured in one run on one machine and given as ratios where that is possible: single
 submissions against a bare Starlette handler on Uvicorn, and against bare inserts into SQLite. Needs
-the repository: the faults are those of tests/faults.py.
+the repository: the faults are those of tests/support/faults.py.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ from deniable.service.store import open_store
 from deniable.views.formats import Format
 from deniable.views.tables import show
 
-TESTS = Path(__file__).parent.parent / "tests"
+TESTS = Path(__file__).parent.parent / "tests" / "support"
 sys.path.insert(0, str(TESTS))
 
 import collection_toys as toys  # type: ignore[import-not-found]  # noqa: E402

@@ -23,10 +23,10 @@ from numpy.typing import NDArray
 from rich.console import Console
 from rich.progress import track
 
+from deniable.cli.simulate import DISTRIBUTIONS
 from deniable.core.tally import Tally
 from deniable.estimation import FREQUENCIES
 from deniable.mechanisms.frequency import FrequencyOracle, find_oracle
-from deniable.studio.simulate import DISTRIBUTIONS
 from deniable.views import save
 from deniable.views.rows import ratio_chart
 from deniable.views.tables import plain, rich_table

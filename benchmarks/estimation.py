@@ -18,9 +18,9 @@ from typing import Any
 import numpy as np
 
 import deniable as dn
-from deniable.estimation.ibu import water_filling
-from deniable.estimation.mle.likelihood import Maximum, maximise
-from deniable.studio.bench import best_time
+from deniable.cli.bench import best_time
+from deniable.estimation.frequencies.ibu import water_filling
+from deniable.estimation.frequencies.mle.likelihood import Maximum, maximise
 from deniable.views.formats import Format
 from deniable.views.tables import show
 

@@ -21,9 +21,9 @@ from typing import Any
 import numpy as np
 
 import deniable as dn
+from deniable.cli.bench import Bounds, best_time, bounds, random_bytes, times
 from deniable.kernels.columns import column_sums
 from deniable.kernels.threads import thread_count
-from deniable.studio.bench import Bounds, best_time, bounds, random_bytes, times
 from deniable.views import save
 from deniable.views.formats import Format
 from deniable.views.rows import speed_chart

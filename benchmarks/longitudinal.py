@@ -21,8 +21,8 @@ import numpy as np
 from scipy.stats import binomtest
 
 import deniable as dn
+from deniable.cli.bench import best_time, times
 from deniable.randomness import Keystream
-from deniable.studio.bench import best_time, times
 from deniable.views.formats import Format
 from deniable.views.tables import show
 from foundation import N, peer_times

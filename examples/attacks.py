@@ -20,9 +20,9 @@ import numpy as np
 from rich.progress import track
 
 import deniable as dn
+from deniable.audit.inference.histories import answer_loglikelihoods, link_loglikelihoods
 from deniable.extras import altair
-from deniable.longitudinal.attacks import answer_loglikelihoods, link_loglikelihoods
-from deniable.longitudinal.panel import Panel
+from deniable.rounds.panel import Panel
 from deniable.views import save
 from deniable.views.charts import COLOURS, INK, SHAPES
 from deniable.views.formats import Format

@@ -19,9 +19,9 @@ from rich.console import Console
 from rich.progress import track
 
 import deniable as dn
-from deniable.audit.influence import influence
-from deniable.audit.manipulated import Attempt, Manipulation
-from deniable.audit.manipulation import manipulation_report
+from deniable.audit.forging.influence import influence
+from deniable.audit.forging.result import Attempt, Manipulation
+from deniable.audit.forging.suite import manipulation_report
 from deniable.extras import altair
 from deniable.mechanisms.frequency import frequency_oracles
 from deniable.views import save

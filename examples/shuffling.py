@@ -15,7 +15,7 @@ from typing import Any
 
 from rich.console import Console
 
-from deniable.audit.shuffling import CONDITIONS, Shuffled, shuffled
+from deniable.audit.shuffling.shuffled import CONDITIONS, Shuffled, shuffled
 from deniable.extras import altair
 from deniable.mechanisms import GRR, OUE, Mechanism
 from deniable.views import save

@@ -22,7 +22,8 @@ from numpy.typing import NDArray
 from rich.console import Console
 
 from deniable.extras import altair
-from deniable.longitudinal.thresh import (
+from deniable.mechanisms import BRR
+from deniable.protocols.thresh import (
     Release,
     Thresh,
     bernoulli_counts,
@@ -31,7 +32,6 @@ from deniable.longitudinal.thresh import (
     users_needed,
     yes_share,
 )
-from deniable.mechanisms import BRR
 from deniable.views import save
 from deniable.views.charts import COLOURS, INK, TRUTH
 

@@ -1,11 +1,15 @@
 """What all tests share: Hypothesis with the same examples in every run, and a database server."""
 
 import os
+from pathlib import Path
 
 import pytest
 from hypothesis import settings
 
 import postgres
+
+# Tests that start a Python of their own import the same helpers there.
+os.environ["PYTHONPATH"] = str(Path(__file__).with_name("support"))
 
 settings.register_profile("house", derandomize=True, deadline=None)
 settings.load_profile("house")

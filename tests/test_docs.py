@@ -53,7 +53,7 @@ def test_no_page_has_gaps():
 
 def test_what_papers_say_is_in_their_results():
     """(row: WHERE | part, part) names a row: its place, and parts of its cell."""
-    from deniable.studio.papers.results import read
+    from deniable_papers.results import read
 
     folder = HOME / "docs" / "papers"
     found = {path.stem: read(path) for path in folder.glob("*.json")}

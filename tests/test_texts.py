@@ -1,7 +1,6 @@
 """Texts that people type: one answer however it is spelt, on every path to a hash."""
 
 import json
-from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
@@ -11,13 +10,14 @@ from hypothesis import strategies as st
 
 import deniable as dn
 from deniable.answers.text import OUTSIDE, Candidates, check_candidates, text_code
+from deniable.collection.bulk import privatized
 from deniable.collection.manifest import Collection, Report
 from deniable.collection.questions import Question
-from deniable.collection.tables import privatized
 from deniable.errors import InvalidArgument
 from deniable.texts import tidy
+from places import VECTORS as FOLDER
 
-VECTORS = json.loads((Path(__file__).parent / "vectors/v2/kinds/text.json").read_text())
+VECTORS = json.loads((FOLDER / "kinds" / "text.json").read_text())
 TYPED = [case.get("answer") for case in VECTORS["bad"]]
 BLANK = [text for text in TYPED if isinstance(text, str) and not tidy(text)]
 SPELLINGS = ["ibuprofen ", " Ibuprofen", "IBUPROFEN", "\u00a0ibuprofen", "\u3000Ibuprofen\ufeff"]

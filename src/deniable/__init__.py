@@ -17,30 +17,23 @@ if TYPE_CHECKING:
     from deniable.answers import Several as Several
     from deniable.answers import Text as Text
     from deniable.answers import YesNo as YesNo
-    from deniable.audit.exact import verify as verify
-    from deniable.audit.inference import inference_risk as inference_risk
-    from deniable.audit.influence import influence as influence
-    from deniable.audit.shuffling import shuffled as shuffled
+    from deniable.audit.exact.verify import verify as verify
+    from deniable.audit.forging.influence import influence as influence
+    from deniable.audit.inference.risk import inference_risk as inference_risk
+    from deniable.audit.shuffling.shuffled import shuffled as shuffled
     from deniable.collection.client import Client as Client
     from deniable.collection.manifest import Collection as Collection
     from deniable.core.domain import Domain as Domain
     from deniable.core.reports import Reports as Reports
     from deniable.core.tally import Tally as Tally
+    from deniable.device.memo import Memo as Memo
+    from deniable.device.memo import MemoryMemo as MemoryMemo
+    from deniable.device.memo_file import FileMemo as FileMemo
     from deniable.estimation import Estimate as Estimate
     from deniable.estimation import Frequencies as Frequencies
     from deniable.estimation import Numbers as Numbers
     from deniable.estimation import combine as combine
     from deniable.ledger import Ledger as Ledger
-    from deniable.longitudinal.changes import Changes as Changes
-    from deniable.longitudinal.memo import Memo as Memo
-    from deniable.longitudinal.memo import MemoryMemo as MemoryMemo
-    from deniable.longitudinal.memo_file import FileMemo as FileMemo
-    from deniable.longitudinal.panel import Panel as Panel
-    from deniable.longitudinal.rounds import Rounds as Rounds
-    from deniable.longitudinal.series import Series as Series
-    from deniable.longitudinal.thresh import Thresh as Thresh
-    from deniable.longitudinal.thresh import ThreshDevice as ThreshDevice
-    from deniable.longitudinal.thresh import ThreshServer as ThreshServer
     from deniable.mechanisms import BLH as BLH
     from deniable.mechanisms import BRR as BRR
     from deniable.mechanisms import CMS as CMS
@@ -81,6 +74,13 @@ if TYPE_CHECKING:
     from deniable.privacy import parallel as parallel
     from deniable.privacy import sequential as sequential
     from deniable.privacy import split as split
+    from deniable.protocols.thresh import Thresh as Thresh
+    from deniable.protocols.thresh import ThreshDevice as ThreshDevice
+    from deniable.protocols.thresh import ThreshServer as ThreshServer
+    from deniable.rounds.changes import Changes as Changes
+    from deniable.rounds.panel import Panel as Panel
+    from deniable.rounds.rounds import Rounds as Rounds
+    from deniable.rounds.series import Series as Series
 
 __version__ = "0.1.0"
 
@@ -96,23 +96,23 @@ _HOMES = {
     "Collection": "collection.manifest",
     "Ledger": "ledger",
     "Questionnaire": "mechanisms.questionnaire",
-    "inference_risk": "audit.inference",
-    "influence": "audit.influence",
-    "shuffled": "audit.shuffling",
-    "verify": "audit.exact",
-    "Memo": "longitudinal.memo",
+    "inference_risk": "audit.inference.risk",
+    "influence": "audit.forging.influence",
+    "shuffled": "audit.shuffling.shuffled",
+    "verify": "audit.exact.verify",
+    "Memo": "device.memo",
     "parallel": "privacy",
     "sequential": "privacy",
     "split": "privacy",
-    "FileMemo": "longitudinal.memo_file",
-    "MemoryMemo": "longitudinal.memo",
-    "Panel": "longitudinal.panel",
-    "Rounds": "longitudinal.rounds",
-    "Series": "longitudinal.series",
-    "Changes": "longitudinal.changes",
-    "Thresh": "longitudinal.thresh",
-    "ThreshDevice": "longitudinal.thresh",
-    "ThreshServer": "longitudinal.thresh",
+    "FileMemo": "device.memo_file",
+    "MemoryMemo": "device.memo",
+    "Panel": "rounds.panel",
+    "Rounds": "rounds.rounds",
+    "Series": "rounds.series",
+    "Changes": "rounds.changes",
+    "Thresh": "protocols.thresh",
+    "ThreshDevice": "protocols.thresh",
+    "ThreshServer": "protocols.thresh",
     "Domain": "core.domain",
     "Estimate": "estimation",
     "Frequencies": "estimation",

@@ -34,6 +34,11 @@ def psycopg() -> Any:
     return _load("psycopg", "postgres")
 
 
+def papers() -> Any:
+    """The command of the package that runs papers again."""
+    return _load("deniable_papers.command", "papers")
+
+
 def service() -> None:
     """Refuse to go on without everything that a collector needs; nothing is loaded yet."""
     for module in ("starlette", "uvicorn", "httptools", "msgspec", "pyarrow"):

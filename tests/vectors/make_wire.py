@@ -17,11 +17,11 @@ from deniable.answers import Bins, Choice, Number, Text, YesNo
 from deniable.canonical import canonical
 from deniable.collection.manifest import After, Collection, Field, Report
 from deniable.collection.questions import Question
-from deniable.collection.responding import coin_words, encoded, respond
+from deniable.collection.reporting import coin_words, encoded, respond
 from deniable.collection.wire import Submission
 from deniable.collection.wording import Language, Texts, Wording
 from deniable.core.registry import mechanism, mechanisms
-from deniable.longitudinal.memo import Memory, MemoryMemo
+from deniable.device.memo import Memory, MemoryMemo
 from deniable.mechanisms.joint import Joint
 from deniable.randomness import WORD_BYTES, ByteCoins, Keystream
 

@@ -11,11 +11,13 @@ from typing import Any
 from deniable.collection.batches import MEDIA_TYPE, Batch
 from deniable.collection.book import DIGITS, Book, answered
 from deniable.collection.manifest import Collection, Report
-from deniable.collection.responding import Values, coin_words, drawn, encoded, redrawn, respond
+from deniable.collection.reporting import Values, coin_words, drawn, encoded, redrawn, respond
 from deniable.collection.survey import read_survey
 from deniable.collection.transport import Transport
 from deniable.collection.wire import Submission, fresh_id
 from deniable.core.reports import ID_BYTES
+from deniable.device.memo import Memo
+from deniable.device.memo_file import FileMemo
 from deniable.errors import (
     CorruptData,
     InvalidArgument,
@@ -25,8 +27,6 @@ from deniable.errors import (
     TooMuch,
     require_int,
 )
-from deniable.longitudinal.memo import Memo
-from deniable.longitudinal.memo_file import FileMemo
 from deniable.privacy import check_epsilon
 from deniable.randomness import WORD_BYTES, ByteCoins
 from deniable.storage.database import Database
@@ -328,7 +328,7 @@ class Client:
         for each question and public field. A batch does not say who is in it, but its rows have
         the order of the table.
         """
-        from deniable.collection.tables import privatized
+        from deniable.collection.bulk import privatized
 
         require_int("round", round, 1, self.collection.rounds)
         require_int("rows", rows, 1, 1 << 31)

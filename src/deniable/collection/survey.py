@@ -11,9 +11,9 @@ from pathlib import Path
 from typing import Any
 
 from deniable.canonical import canonical
-from deniable.collection.choosing import AUTO, Terms
 from deniable.collection.manifest import Collection, Report
 from deniable.collection.questions import Question, check_name
+from deniable.collection.recommend import AUTO, Terms
 from deniable.collection.wording import LANGUAGE, Language, Texts, Wording
 from deniable.core.domain import Kind, survey_kinds
 from deniable.core.mechanism import Mechanism

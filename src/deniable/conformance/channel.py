@@ -13,9 +13,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from deniable.answers.choice import Choice
-from deniable.audit.exact import one_report, relatives
-from deniable.audit.runs import few_runs, worst_pair
-from deniable.audit.walks import walk
+from deniable.audit.exact.branches import few_runs, worst_pair
+from deniable.audit.exact.spot_checks import walk
+from deniable.audit.exact.verify import one_report, relatives
 from deniable.conformance.members import (
     FALSE_ALARM,
     Family,
@@ -145,7 +145,7 @@ def exact_at_scale(family: Family) -> None:
     """With many answers, too, the code has the channel that is declared.
 
     Where all branches of some values can be run: the ratio is kept, and many reports at once have
-    this law. Else walks through the code find nothing (`deniable.audit.walks`).
+    this law. Else walks through the code find nothing (`deniable.audit.exact.spot_checks`).
     """
     for m in wide(family):
         values = _ends(m)

@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from deniable.answers.choice import Choice
-from deniable.audit.checks import SLACK
-from deniable.audit.runs import few_runs
+from deniable.audit.exact.branches import few_runs
+from deniable.audit.exact.checks import SLACK
 from deniable.conformance import members
 from deniable.conformance.channel import WIDE_BRANCHES, WIDE_WORDS, one_by_one
 from deniable.conformance.members import (
@@ -25,10 +25,10 @@ from deniable.conformance.members import (
 )
 from deniable.core.reports import Reports
 from deniable.estimation import METHODS, combine
-from deniable.estimation.analytic import analytic
-from deniable.estimation.evidence import Evidence
-from deniable.estimation.methods import Method, methods_for
-from deniable.estimation.mle.likelihood import loglikelihood, maximise
+from deniable.estimation.frequencies.errors.score import analytic
+from deniable.estimation.frequencies.evidence import Evidence
+from deniable.estimation.frequencies.methods import Method, methods_for
+from deniable.estimation.frequencies.mle.likelihood import loglikelihood, maximise
 from deniable.mechanisms.frequency import FrequencyOracle
 from deniable.privacy import exact_channel
 

@@ -7,12 +7,12 @@ from contextlib import suppress
 from decimal import Decimal
 from typing import Any
 
-from deniable.audit.checks import SLACK
-from deniable.audit.exact import memory
-from deniable.audit.histories import worst_histories
+from deniable.audit.exact.checks import SLACK
+from deniable.audit.exact.histories import worst_histories
+from deniable.audit.exact.verify import memory
 from deniable.conformance.members import Family, check, refused, small
 from deniable.errors import BrokenPromise, InvalidArgument
-from deniable.mechanisms.memoised import Memoised
+from deniable.mechanisms.two_step.memoised import Memoised
 from deniable.privacy.guarantee import CONTEXT, as_decimal, float_above
 from deniable.randomness import WORD_BYTES, ByteCoins, Keystream
 

@@ -184,9 +184,7 @@ class Domain:
         """``Domain(...)`` itself is a list of answers."""
         if cls is not Domain:
             return super().__new__(cls)
-        from deniable.answers.choice import Choice
-
-        return object.__new__(Choice)  # type: ignore[return-value]
+        return object.__new__(kinds()["choice"].forms[0])  # type: ignore[return-value]
 
     def __init__(self, answers: int | Iterable[Label], other: Label | None = None) -> None:
         raise NotImplementedError

@@ -1,9 +1,9 @@
 """What sums mean: a task turns the counts of a mechanism into numbers with errors.
 
 A mechanism says which vector of integers its reports add up to. What is estimated from such sums,
-what may be asked of them afterwards, what error to expect and which laws a right result obeys is a
-task's business. Mechanisms name their tasks, so nothing in the core imports estimators: this
-registry is the one hook from the core to `deniable.estimation`, which is loaded on first use.
+what may be asked of them afterwards and what error to expect is a task's business. Mechanisms name
+their tasks, so nothing in the core imports estimators: this registry is the one hook from the core
+to `deniable.estimation`, which is loaded on first use.
 """
 
 from __future__ import annotations
@@ -128,10 +128,6 @@ class Task(ABC):
         Where the n respondents are ``sampled`` from all, because their devices draw one of several
         questions, that adds to the error.
         """
-
-    def laws(self) -> tuple[Callable[[Any], None], ...]:
-        """The laws that results of this task obey; each is called with a family of mechanisms."""
-        return ()
 
     def queries_of(self, mechanism: Mechanism) -> dict[str, Query]:
         """The queries that make sense for the sums of this mechanism."""

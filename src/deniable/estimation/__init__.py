@@ -6,8 +6,8 @@ from importlib.util import find_spec
 
 from deniable.estimation.combine import combine
 from deniable.estimation.estimate import Estimate, Frequencies, Numbers, Quantity
+from deniable.estimation.frequencies.methods import METHODS
 from deniable.estimation.frequencies.task import FREQUENCIES
-from deniable.estimation.methods import METHODS
 from deniable.estimation.numbers.task import MEAN
 
 __all__ = [

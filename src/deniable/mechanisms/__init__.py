@@ -10,21 +10,21 @@ from types import ModuleType
 
 from deniable.core.mechanism import Mechanism
 from deniable.core.registry import from_spec, mechanism, mechanisms, register
-from deniable.mechanisms.bit_chains import LOSUE, LOUE, LSOUE, LSUE
-from deniable.mechanisms.bitflip import DBitFlip, DBitFlipPM
-from deniable.mechanisms.chains import LBLH, LGRR, LOLH
-from deniable.mechanisms.direct import BRR, GRR
+from deniable.mechanisms.cohorts.open_alphabet import ORAPPOR, ORR, RAPPOR
+from deniable.mechanisms.cohorts.sketches import CMS, HCMS
 from deniable.mechanisms.hadamard import HR
-from deniable.mechanisms.hashing import BLH, OLH
+from deniable.mechanisms.hadamard_signs import HRR, SHist
 from deniable.mechanisms.histogram import SHE, THE
 from deniable.mechanisms.joint import Joint
+from deniable.mechanisms.local_hashing import BLH, OLH
 from deniable.mechanisms.numbers import DRR
-from deniable.mechanisms.open import ORAPPOR, ORR, RAPPOR
 from deniable.mechanisms.questionnaire import Questionnaire
-from deniable.mechanisms.rappor import BasicRAPPOR
-from deniable.mechanisms.signs import HRR, SHist
-from deniable.mechanisms.sketches import CMS, HCMS
+from deniable.mechanisms.randomised_response import BRR, GRR
 from deniable.mechanisms.subset import SS
+from deniable.mechanisms.two_step.bit_chains import LOSUE, LOUE, LSOUE, LSUE
+from deniable.mechanisms.two_step.bitflip import DBitFlip, DBitFlipPM
+from deniable.mechanisms.two_step.chains import LBLH, LGRR, LOLH
+from deniable.mechanisms.two_step.rappor import BasicRAPPOR
 from deniable.mechanisms.unary import OUE, SUE, UE
 
 __all__ = [
@@ -34,9 +34,9 @@ __all__ = [
     "from_spec", "mechanism", "mechanisms", "register",
 ]  # fmt: skip
 
-# Every file of this folder registers its families: a new one needs no line here.
-for _module in pkgutil.iter_modules(__path__):
-    importlib.import_module(f"{__name__}.{_module.name}")
+# Every file of this folder and its subfolders registers its families: a new one needs no line here.
+for _module in pkgutil.walk_packages(__path__, f"{__name__}."):
+    importlib.import_module(_module.name)
 
 
 class _Room(ModuleType):

@@ -19,8 +19,8 @@ from deniable.core.integers import Design, Threshold
 from deniable.core.layout import Bytes
 from deniable.core.mechanism import pieces
 from deniable.core.registry import register
+from deniable.mechanisms.discrete_laplace import clamped_laplace
 from deniable.mechanisms.frequency import FrequencyOracle
-from deniable.mechanisms.lattice import clamped_laplace
 from deniable.mechanisms.unary import UnaryEncoding
 from deniable.privacy import Guarantee, check_epsilon, exp_below
 from deniable.randomness import SCALE, Coins, Keystream

@@ -3,7 +3,7 @@
 from deniable.privacy.composition import Parallel, Sequential, parallel, sequential, split
 from deniable.privacy.enumeration import Channel, PathCoins, enumerate_reports, exact_channel
 from deniable.privacy.guarantee import Guarantee, check_epsilon, exp_below, kept_below
-from deniable.privacy.lasting import Clue, Lasting
+from deniable.privacy.memoised import Clue, Lasting
 
 __all__ = [
     "Channel",

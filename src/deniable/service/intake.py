@@ -11,7 +11,7 @@ from deniable.collection.batches import read_batch
 from deniable.collection.manifest import Collection
 from deniable.core.tally import Tally
 from deniable.errors import CorruptData, InvalidArgument
-from deniable.service.packing import Packing, Place
+from deniable.service.encoding import Packing, Place
 from deniable.service.problems import Problem
 
 _ID = re.compile("[0-9a-f]{32}")

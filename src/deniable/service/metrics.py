@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping
 
-from deniable.service.packing import Place
+from deniable.service.encoding import Place
 
 MEDIA_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 _HELP = {

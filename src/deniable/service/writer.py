@@ -19,7 +19,7 @@ from typing import Any, NamedTuple
 
 from deniable.core.tally import Tally
 from deniable.errors import CorruptData, StoreUnavailable
-from deniable.service.packing import Place
+from deniable.service.encoding import Place
 from deniable.service.store import Outcome, Store
 
 #: Submissions in one transaction.

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from deniable.privacy.lasting import Lasting
+from deniable.privacy.memoised import Lasting
 from deniable.views import chart
 from deniable.views.charts import COLOURS, Spec, number, whole
 

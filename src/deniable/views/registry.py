@@ -10,7 +10,7 @@ from deniable.errors import InvalidArgument
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 #: The rooms whose results have views, each in a module of its name.
-ROOMS = ("audit", "estimation", "longitudinal", "privacy")
+ROOMS = ("audit", "estimation", "privacy", "rounds")
 
 
 class View:

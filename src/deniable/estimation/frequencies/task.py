@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from functools import partial
 from typing import Any
 
@@ -14,10 +14,10 @@ from deniable.core.reports import Reports
 from deniable.core.tally import Tally
 from deniable.core.task import Expectation, Query, Task, people_needed, register_task
 from deniable.estimation.estimate import Frequencies
-from deniable.estimation.estimator import Choices, asked, conclude
-from deniable.estimation.evidence import Evidence
-from deniable.estimation.intervals import two_sided_z
-from deniable.estimation.methods import DEFAULT_METHOD, methods_of_counts
+from deniable.estimation.frequencies.estimator import Choices, asked, conclude
+from deniable.estimation.frequencies.evidence import Evidence
+from deniable.estimation.frequencies.intervals import two_sided_z
+from deniable.estimation.frequencies.methods import DEFAULT_METHOD, methods_of_counts
 from deniable.mechanisms.frequency import FrequencyOracle, require_oracle
 
 #: Errors are told for an answer that this share of the respondents gives. If half its 95 % interval
@@ -90,11 +90,6 @@ class FrequencyTask(Task):
             error=_points(found),
             target=_points(GOOD),
         )
-
-    def laws(self) -> tuple[Callable[[Any], None], ...]:
-        from deniable.conformance import FREQUENCY_LAWS
-
-        return FREQUENCY_LAWS
 
 
 def _asked(mechanism: Mechanism) -> FrequencyOracle:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from functools import partial
 from typing import Any
 
@@ -13,7 +13,7 @@ from deniable.core.tally import Tally
 from deniable.core.task import Expectation, Task, people_needed, register_task
 from deniable.errors import InvalidArgument, require_type
 from deniable.estimation.estimate import Numbers, check_population
-from deniable.estimation.intervals import check_confidence, two_sided_z
+from deniable.estimation.frequencies.intervals import check_confidence, two_sided_z
 from deniable.estimation.numbers.moments import Moments, moments, pooled
 from deniable.estimation.parts import about_one_question
 from deniable.mechanisms.numbers import DRR
@@ -104,11 +104,6 @@ class MeanTask(Task):
             error=_error(found),
             target=_error(good),
         )
-
-    def laws(self) -> tuple[Callable[[Any], None], ...]:
-        from deniable.conformance.numbers import MEAN_LAWS
-
-        return MEAN_LAWS
 
 
 def _check(method: Any, options: dict[str, Any]) -> None:

@@ -21,7 +21,7 @@ from deniable.collection.manifest import Collection
 from deniable.collection.wording import Texts
 from deniable.core.tally import Tally
 from deniable.errors import InvalidArgument
-from deniable.service.packing import Columns, Packing, Place
+from deniable.service.encoding import Columns, Packing, Place
 
 #: Submissions that are recounted or exported at once.
 CHUNK = 50_000

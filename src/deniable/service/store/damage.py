@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from deniable.core.tally import Tally
-from deniable.service.packing import Place
+from deniable.service.encoding import Place
 from deniable.service.store.pieces import ROW, Counted, Key, Pieces, from_row, piece_sizes, to_row
 from deniable.service.store.seals import NOTHING, SEALED, seal_kept, seal_of, seal_rows
 

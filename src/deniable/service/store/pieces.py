@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from deniable.core.tally import Tally
 from deniable.errors import CorruptData
-from deniable.service.packing import Place
+from deniable.service.encoding import Place
 
 #: Cells in one piece.
 PIECE = 8192

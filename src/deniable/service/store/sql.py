@@ -18,7 +18,7 @@ from deniable.collection.survey import Survey
 from deniable.collection.wording import Texts
 from deniable.core.tally import Tally
 from deniable.errors import CorruptData, InvalidArgument
-from deniable.service.packing import Place
+from deniable.service.encoding import Place
 from deniable.service.store.base import (
     CHUNK,
     EPOCH,

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from deniable.audit.checks import Verification
-from deniable.audit.findings import Audit
+from deniable.audit.black_box.findings import Audit
+from deniable.audit.exact.checks import Verification
 from deniable.views import chart, table
 from deniable.views.charts import COLOURS, STEP, WIDTH, Spec, line_at, number, places, whole
 from deniable.views.tables import rich_table

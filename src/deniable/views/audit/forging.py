@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from deniable.audit.manipulated import MALFORMED, NOBODY, Attempt, Manipulation
+from deniable.audit.forging.result import MALFORMED, NOBODY, Attempt, Manipulation
 from deniable.views import chart, table
 from deniable.views.charts import Spec, heading, line_at, number, places, whole
 from deniable.views.tables import rich_table

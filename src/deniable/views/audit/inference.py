@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from deniable.audit.inference import InferenceRisk, cell_words
+from deniable.audit.inference.risk import InferenceRisk, cell_words
 from deniable.views import chart, table
 from deniable.views.charts import STEP, WIDTH, Spec, percent, places, whole
 from deniable.views.tables import rich_table

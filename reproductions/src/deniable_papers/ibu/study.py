@@ -1,0 +1,82 @@
+"""The whole study: its cells, and the rows and charts made from them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import numpy as np
+
+from deniable_papers.cells import Notebook, Settings, Values
+from deniable_papers.datasets import Dataset
+from deniable_papers.ibu.grids import FULL, QUICK, Grid, seeded
+from deniable_papers.ibu.populations import incomes
+from deniable_papers.ibu.simulating import simulate
+from deniable_papers.results import Result
+from deniable_papers.study import Study
+
+
+class Ibu(Study[Grid]):
+    """What `deniable reproduce ibu` runs."""
+
+    title = "Arcolezi, Cerna and Palamidessi, On the Utility Gain of Iterative Bayesian Update"
+    data = {"acs-income": ("PINCP",)}
+    grids = (QUICK, FULL)
+
+    @staticmethod
+    def work(settings: Settings, rng: np.random.Generator) -> Values:
+        return simulate(settings, rng)
+
+    def __init__(
+        self, full: bool, data: Mapping[str, Dataset] | None = None, grid: Grid | None = None
+    ) -> None:
+        super().__init__(full, data, grid)
+        known = self.sets.get("acs-income")
+        self._incomes = None if known is None else incomes(known)
+
+    def cells(self, notebook: Notebook) -> list[Settings]:
+        """All cells of the tables and figures."""
+        return seeded(self.grid.cells(self._incomes), notebook.seed)
+
+    def others(self, notebook: Notebook) -> list[Settings]:
+        """The cells of another reading."""
+        return seeded(self.grid.equal(), notebook.seed)
+
+    def stages(self, notebook: Notebook) -> Iterator[tuple[str, list[Settings]]]:
+        yield "gains of IBU (Tables 2-3, Figures 1-4)", self.cells(notebook)
+        yield "another reading of the buckets", self.others(notebook)
+
+    def results(self, notebook: Notebook) -> list[Result]:
+        from deniable_papers.ibu import (
+            claims,
+            clipping,
+            decoders,
+            findings,
+            promises,
+            readings,
+            tables,
+        )
+        from deniable_papers.ibu.gains import Found
+
+        found = Found(self.cells(notebook), notebook)
+        return [
+            *tables.rows(found),
+            *findings.rows(found),
+            *claims.rows(found),
+            *clipping.rows(found),
+            *decoders.rows(found),
+            *promises.rows(found),
+            *readings.rows(found, Found(self.others(notebook), notebook)),
+        ]
+
+    def charts(self, results: list[Result]) -> dict[str, Any]:
+        from deniable_papers.ibu import charts
+
+        drawn = {
+            "ibu-figure-3-4": charts.varied(results),
+            "ibu-tables": charts.tables(results),
+            "ibu-decoders": charts.decoders(results),
+        }
+        if any(one.where == "Figure 1" for one in results):
+            drawn["ibu-figure-1-2"] = charts.real(results)
+        return drawn

@@ -1,0 +1,1 @@
+"""Audits of black boxes: a lower bound on the epsilon of any client, from reports alone."""

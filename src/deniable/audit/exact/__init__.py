@@ -1,0 +1,1 @@
+"""Exact verification: run the shipped code over all its coins, and compare it with the promise."""

@@ -1,0 +1,1 @@
+"""Inference: what reports give away about the person who sent them."""

@@ -1,0 +1,1 @@
+"""Shuffling: what anonymity adds to the guarantee of one report."""

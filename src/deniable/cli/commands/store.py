@@ -1,0 +1,98 @@
+"""Looking after a store: `deniable verify-store`, `backup`, `purge`, `export` and `import`."""
+
+from __future__ import annotations
+
+from datetime import date, timedelta
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from deniable.cli.commands.collect import StoreAt
+
+
+def verify_store(store: StoreAt) -> None:
+    """Check a store: its database, every row, and a recount of all reports.
+
+    Exit code 1 if anything is wrong.
+    """
+    from deniable.service.store import open_store
+
+    opened = open_store(store)
+    found = opened.verify()
+    for sentence in found:
+        typer.echo(sentence)
+    if found:
+        raise typer.Exit(1)
+    purged = opened.purged()
+    for place, n in opened.numbers().items():
+        gone = purged.get(place, 0)
+        told = f"{n - gone:,} reports recounted" + (f", {gone:,} purged" if gone else "")
+        typer.echo(f"{opened.named(place)}: {told}; the tally is their sum")
+    typer.echo("No damage found.")
+
+
+def backup(
+    store: StoreAt,
+    target: Annotated[Path, typer.Argument(help="File to write; it must not exist yet.")],
+) -> None:
+    """Copy a store while it is in use."""
+    from deniable.service.store import open_store
+
+    open_store(store).backup(str(target))
+    typer.echo(f"{target}: {target.stat().st_size:,} bytes")
+
+
+def purge(
+    store: StoreAt,
+    before: Annotated[str, typer.Option(help="First day to keep, such as 2026-01-31.")],
+) -> None:
+    """Forget the reports that came before a day; tallies and ids stay."""
+    from deniable.errors import InvalidArgument
+    from deniable.service.store import open_store
+    from deniable.service.store.base import require_date
+
+    day = require_date(before)
+    if day > date.today() + timedelta(days=1):
+        raise InvalidArgument("before", before, "tomorrow at the latest, which forgets everything")
+    number = open_store(store).purge(day)
+    gone = (
+        "1 submission or batch was" if number == 1 else f"{number:,} submissions and batches were"
+    )
+    typer.echo(f"{gone} forgotten; what they counted for stays")
+
+
+def export(
+    store: StoreAt, folder: Annotated[Path, typer.Argument(help="An empty or new folder.")]
+) -> None:
+    """Write all reports as Parquet files, one for each report, round and stratum."""
+    from deniable.service.parquet import export as write
+    from deniable.service.store import open_store
+
+    written = write(open_store(store), folder)
+    for path, number in written.items():
+        typer.echo(f"{path}: {number:,} reports")
+    if not written:
+        typer.echo("there are no reports to export; the manifest was written")
+
+
+def import_(
+    store: StoreAt,
+    folder: Annotated[Path, typer.Argument(help="What `deniable export` wrote.")],
+    add: Annotated[
+        bool,
+        typer.Option(
+            "--add", help="Add to a store that holds other reports, none of them the same."
+        ),
+    ] = False,
+) -> None:
+    """Count the reports of an export. A store with other reports is refused."""
+    from deniable.collection.survey import read_survey
+    from deniable.errors import InvalidArgument
+    from deniable.service.parquet import MANIFEST, import_folder
+    from deniable.service.store import open_store
+
+    if not (folder / MANIFEST).is_file():
+        raise InvalidArgument("folder", str(folder), f"what `deniable export` wrote: {MANIFEST}")
+    number = import_folder(open_store(store, read_survey(folder / MANIFEST)), folder, add=add)
+    typer.echo(f"{number:,} reports were counted")

@@ -1,0 +1,128 @@
+"""Files with reports or tallies, as the command line gets them."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from deniable.core.reports import Reports
+from deniable.core.tally import MAGIC, Tally
+from deniable.errors import CorruptData, InvalidArgument, MismatchError
+from deniable.mechanisms import Mechanism, from_spec
+from deniable.rounds.rounds import MAGIC as ROUNDS
+from deniable.rounds.rounds import Round, Rounds
+from deniable.texts import tidy
+
+
+def read_sources(files: Sequence[Path], spec: Path | None) -> list[Tally | Reports]:
+    """Each file as a tally or as reports; ``spec`` names the mechanism that they must have."""
+    names = [str(file.resolve()) for file in files]
+    if len(set(names)) < len(names):
+        allowed = "different files: the reports of one that is given twice would count twice"
+        raise InvalidArgument("files", [str(file) for file in files], allowed)
+    mechanism = None if spec is None else read_mechanism(spec)
+    return [_read(file, mechanism) for file in files]
+
+
+def about_question(
+    parts: Sequence[Tally | Reports], question: str | None
+) -> Sequence[Tally | Reports]:
+    """What all parts say about a question, where devices drew one of several."""
+    if question is not None:
+        return [part.mechanism.about(question, part) for part in parts]
+    if several := next((part.mechanism for part in parts if not part.mechanism.tasks), None):
+        allowed = f"given: each report is about one of these ({several.domain!r})"
+        raise InvalidArgument("--question", None, allowed)
+    return parts
+
+
+def read_mechanism(file: Path) -> Mechanism:
+    """The mechanism of a JSON file with its spec."""
+    try:
+        spec = json.loads(file.read_bytes())
+    except (ValueError, RecursionError) as error:
+        raise CorruptData(f"{file}: this is not JSON: {error}") from error
+    if not isinstance(spec, dict):
+        raise InvalidArgument("mechanism", str(file), "a JSON file with a spec (an object)")
+    return from_spec(spec)
+
+
+def read_candidates(file: Path) -> list[str]:
+    """The lines of a text file (UTF-8), without blank ones and repetitions."""
+    try:
+        text = file.read_text(encoding="utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise InvalidArgument("candidates", str(file), f"a text file in UTF-8 ({error})") from None
+    return list(dict.fromkeys(line for line in text.split("\n") if tidy(line)))
+
+
+def read_options(texts: Sequence[str]) -> dict[str, Any]:
+    """Options of a method from texts like ``iterations=100`` (JSON, or else a plain word)."""
+    options: dict[str, Any] = {}
+    for text in texts:
+        name, equals, value = text.partition("=")
+        if not equals or not name.isidentifier() or name in options:
+            raise InvalidArgument("option", text, "NAME=VALUE, each name once")
+        try:
+            options[name] = json.loads(value)
+        except (ValueError, RecursionError):  # no JSON, or numbers and lists beyond all use
+            options[name] = value
+    return options
+
+
+def read_queries(texts: Sequence[str], mechanism: Mechanism) -> dict[str, Any]:
+    """What is asked of answers, from texts like ``candidates=Bern``; repeated for several values.
+
+    The names are those of the queries of the mechanism's task.
+    """
+    known = mechanism.task.queries_of(mechanism)
+    given: dict[str, list[str]] = {}
+    for text in texts:
+        name, equals, value = text.partition("=")
+        if not equals or name not in known:
+            names = f"NAME=VALUE, and the name one of {', '.join(known)}"
+            nothing = "left out: nothing can be asked of these answers"
+            raise InvalidArgument("ask", text, names if known else nothing)
+        given.setdefault(name, []).append(value)
+    return {name: known[name].parse(name, values) for name, values in given.items()}
+
+
+def read_rounds(files: Sequence[Path], spec: Path | None) -> dict[Round, Tally | Reports]:
+    """Each file as a round that is named for it; or the rounds of one file."""
+    mechanism = None if spec is None else read_mechanism(spec)
+    if len(files) == 1 and _starts_with(files[0], ROUNDS):
+        with _named(files[0]):
+            return dict(Rounds.from_bytes(files[0].read_bytes(), mechanism).tallies())
+    names = [file.stem for file in files]
+    if len(set(names)) < len(names):
+        raise InvalidArgument("files", names, "files of different names, one per round")
+    return {name: _read(file, mechanism) for name, file in zip(names, files, strict=True)}
+
+
+def _starts_with(file: Path, magic: bytes) -> bool:
+    with file.open("rb") as opened:
+        return opened.read(len(magic)) == magic
+
+
+def _read(file: Path, mechanism: Mechanism | None) -> Tally | Reports:
+    if _starts_with(file, MAGIC):
+        with _named(file):
+            return Tally.from_bytes(file.read_bytes(), mechanism)
+    if _starts_with(file, ROUNDS):
+        allowed = "reports or tallies; `deniable series` reads a file of rounds, alone"
+        raise InvalidArgument("files", str(file), allowed)
+    with _named(file):
+        return Reports.from_parquet(file, mechanism)
+
+
+@contextmanager
+def _named(file: Path) -> Iterator[None]:
+    """Say which of several files is damaged or belongs to something else."""
+    try:
+        yield
+    except (CorruptData, MismatchError) as error:
+        told = str(error)
+        raise type(error)(told if str(file) in told else f"{file}: {told}") from error

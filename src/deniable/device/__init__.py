@@ -1,0 +1,1 @@
+"""What a respondent's device keeps: the memo of its permanent draws."""

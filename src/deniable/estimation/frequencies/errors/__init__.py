@@ -1,0 +1,1 @@
+"""Standard errors and intervals of frequencies: score, exact and bootstrap."""

@@ -1,0 +1,42 @@
+"""Standard errors and intervals of the unbiased frequencies, which hold whatever the method."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from deniable.errors import InvalidArgument
+from deniable.estimation.frequencies.decoded import Uncertainty
+from deniable.estimation.frequencies.errors.exact import exact_intervals
+from deniable.estimation.frequencies.evidence import Evidence
+from deniable.estimation.frequencies.intervals import analytic_kind, score_intervals
+
+Floats = NDArray[np.float64]
+Kind = Literal["exact", "score"]
+
+
+def analytic(
+    evidence: Evidence, confidence: float, sampling: bool, kind: Kind | None = None
+) -> Uncertainty:
+    """Score intervals, or exact ones where the normal law is not safe (or as ``kind`` says).
+
+    ``sampling`` says that the respondents are a sample of the population that is asked about.
+    """
+    one = evidence.parts[0] if len(evidence.parts) == 1 else None
+    supports = one.supports if one and one.mechanism.independent else None
+    if kind is None and supports is not None:
+        kind = analytic_kind(evidence.n, supports[1], supports[2], confidence)
+    extra = evidence.between + sampling / evidence.n
+    f = np.clip(evidence.unbiased, 0.0, 1.0)
+    deviations = np.sqrt(evidence.variances + sampling / evidence.n * f * (1 - f))
+    if kind != "exact":
+        x, a, b = evidence.unbiased, evidence.a, evidence.b
+        return Uncertainty(
+            "score", deviations, score_intervals(x, a, b, confidence, sampling=extra)
+        )
+    if supports is None:
+        raise InvalidArgument("errors", kind, "used with one tally of supports, with one p and q")
+    limits = exact_intervals(supports[0], evidence.n, *supports[1:], confidence, sampling=sampling)
+    return Uncertainty("exact", deviations, limits)

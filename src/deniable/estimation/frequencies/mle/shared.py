@@ -1,0 +1,142 @@
+"""The likelihood of reports with shared hash functions: it goes through the cells of each cohort.
+
+With one cell a value, the frequencies of the cells of cohort j are g_j = M_j f, and its reports are
+those of the inner mechanism under g_j. What lies outside of the candidates is spread evenly.
+"""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from deniable.arrays import Counts, Floats
+from deniable.estimation.frequencies.mle.bloom import BloomRows
+from deniable.estimation.frequencies.mle.cells import Cells, HadamardCells, cells_of
+from deniable.estimation.frequencies.mle.supports import Gram, Indices, Part, Sums, part_of
+from deniable.mechanisms.cohorts.cohorts import CohortBits, CohortIndices, CohortMechanism
+from deniable.mechanisms.frequency import FrequencyOracle
+
+__all__ = ["cells_of", "held_by_reports", "part_of"]
+
+
+class Shared(Part):
+    """Reports of cohorts, each a part of its own: ``parts`` holds (cohort, part)."""
+
+    mechanism: CohortMechanism
+    parts: list[tuple[int, Part]]
+
+    def __init__(self, mechanism: CohortMechanism, n: int) -> None:
+        super().__init__(mechanism, n)
+        self.open = mechanism.domain.is_open
+
+    def masses(self, f: Floats) -> Floats:
+        """g: the frequency of each cell in each cohort."""
+        if self.open:
+            return np.asarray(self.mechanism.masses_of_cells(f[:-1]) + f[-1] / self.mechanism.width)
+        return self.mechanism.masses_of_cells(f)
+
+    def gathered(self, table: Floats) -> Floats:
+        """The transpose: for each value the sum of ``table`` over its cells."""
+        sums = self.mechanism.sums_over_cells(np.ascontiguousarray(table))
+        return np.append(sums, table.sum() / self.mechanism.width) if self.open else sums
+
+    @abstractmethod
+    def cell_sums(self, g: Floats, threads: int | None, *, squares: bool) -> Sums:
+        """`sums` with the cells of all cohorts in the place of the values."""
+
+    def sums(self, f: Floats, threads: int | None, *, squares: bool) -> Sums:
+        g = self.masses(f)
+        totals, by_cell = self.cell_sums(g, threads, squares=squares)
+        return Sums(totals, np.array([self.gathered(row.reshape(g.shape)) for row in by_cell]))
+
+    def gram(self, f: Floats, values: Indices, most: int) -> Gram:
+        """From some of the cohorts if there are more reports than ``most``."""
+        g, cells = self.masses(f), np.arange(self.mechanism.width)
+        used = self.parts[:: -(-self.n // most)]
+        scale = self.n / sum(part.n for _, part in used)
+        total, single, pairs = 0.0, np.zeros(values.size), np.zeros((values.size, values.size))
+        for cohort, part in used:
+            gram, held = part.gram(g[cohort], cells, most), self._held(cohort, values)
+            total += gram.total
+            single += gram.single @ held
+            pairs += held.T @ (gram.pairs @ held)
+        return Gram(total * scale, single * scale, pairs * scale)
+
+    def _held(self, cohort: int, values: Indices) -> Floats:
+        """The matrix M_j, cells x values."""
+        held = np.zeros((self.mechanism.width, values.size))
+        cells = self.mechanism.cell_table(slice(cohort, cohort + 1))[0, 0]
+        listed = np.flatnonzero(values < cells.size)
+        held[cells[values[listed]], listed] = 1.0
+        held[:, values == cells.size] = 1 / self.mechanism.width
+        return held
+
+
+class SharedCells(Shared):
+    """Inner reports that are an index: their counts are all that the likelihood needs."""
+
+    def __init__(self, mechanism: CohortIndices, counts: Counts) -> None:
+        table = counts.reshape(mechanism.cohorts, -1)
+        super().__init__(mechanism, int(table[:, 0].sum()))
+        found = [cohort for cohort in range(mechanism.cohorts) if table[cohort, 0]]
+        self.parts = [(cohort, cells_of(mechanism.inner, table[cohort, 1:])) for cohort in found]
+        self.flat = _flat(mechanism, table[:, 1:])
+
+    def cell_sums(self, g: Floats, threads: int | None, *, squares: bool) -> Sums:
+        return self.flat.sums(g.reshape(-1), threads, squares=squares)
+
+
+def _flat(mechanism: CohortMechanism, table: Counts) -> Cells:
+    """The cells of all cohorts at once; for signs, each cohort is a block."""
+    counts = np.ascontiguousarray(table).reshape(-1)
+    if mechanism.inner.direct:
+        return Cells(mechanism, counts)
+    block, cell = np.divmod(np.arange(mechanism.cohorts * mechanism.width), mechanism.width)
+    return HadamardCells(mechanism, counts, table.shape, block, 2 * cell + 1)
+
+
+class SharedRows(Shared):
+    """Inner reports that are rows of bits, brought together by cohort."""
+
+    def __init__(self, mechanism: CohortBits, data: NDArray[Any], memory: int) -> None:
+        super().__init__(mechanism, len(data))
+        self.parts = [
+            (cohort, part_of(mechanism.inner, rows, memory)) for cohort, rows in _by_cohort(data)
+        ]
+
+    def cell_sums(self, g: Floats, threads: int | None, *, squares: bool) -> Sums:
+        totals, by_cell = np.zeros(3), np.zeros((1 + squares, *g.shape))
+        for cohort, part in self.parts:
+            found = part.sums(g[cohort], threads, squares=squares)
+            totals += found.totals
+            by_cell[:, cohort] = found.by_value
+        return Sums(totals, by_cell)
+
+
+def _by_cohort(data: NDArray[Any]) -> list[tuple[int, NDArray[Any]]]:
+    """Every cohort that reported, with its rows."""
+    order = np.argsort(data["cohort"], kind="stable")
+    cohorts, first = np.unique(data["cohort"][order], return_index=True)
+    groups = np.split(np.ascontiguousarray(data["report"][order]), first[1:])
+    return list(zip(cohorts.tolist(), groups, strict=True))
+
+
+@cells_of.register
+def _(mechanism: CohortIndices, counts: Counts) -> Part:
+    return SharedCells(mechanism, counts)
+
+
+@part_of.register
+def _(mechanism: CohortBits, data: NDArray[Any], memory: int) -> Part:
+    if mechanism.hashes > 1:
+        return BloomRows(mechanism, _by_cohort(data))
+    return SharedRows(mechanism, data, memory)
+
+
+def held_by_reports(mechanism: FrequencyOracle) -> bool:
+    """Whether the exact likelihood of the reports is known, and they can be read for it."""
+    read = part_of.dispatch(type(mechanism)) is not part_of.dispatch(object)
+    return mechanism.counts_suffice or (read and mechanism.known_likelihood)

@@ -1,0 +1,204 @@
+"""Reports as what the likelihood sees: the set S of values that each report supports.
+
+A report is rho times as likely under a value of S as under any other value, so up to a constant
+the log-likelihood of frequencies f that sum to 1 is sum_i log x_i, x_i = 1 + (rho - 1) f(S_i).
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterator
+from functools import singledispatch
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from deniable.arrays import Counts, Floats
+from deniable.errors import InvalidArgument
+from deniable.mechanisms.frequency import FrequencyOracle
+from deniable.mechanisms.local_hashing import LocalHashing
+from deniable.mechanisms.packed import PackedMechanism, unpacked
+
+Indices = NDArray[np.int64]
+
+#: Up to so many values all possible supports are counted instead of kept one by one.
+GROUPED = 16
+#: Bytes of rows that a thread works on at a time when they are not kept.
+PIECE = 1 << 21
+
+
+class Sums(NamedTuple):
+    """(sum w log x, sum w / x, sum w / x^2), and by value, over the reports that support it, the
+    sums of w / x and, where asked for, of w / x^2."""
+
+    totals: Floats
+    by_value: Floats
+
+
+class Gram(NamedTuple):
+    """With D = diag(w / x^2): sum D, S^T D 1 and S^T D S for the reports x values matrix S."""
+
+    total: float
+    single: Floats
+    pairs: Floats
+
+
+class Part(ABC):
+    """``n`` reports of one mechanism, with ``gain`` = rho - 1."""
+
+    def __init__(self, mechanism: FrequencyOracle, n: int, gain: float | None = None) -> None:
+        if not mechanism.two_valued and gain is None:
+            raise unknown_family(mechanism)
+        self.mechanism = mechanism
+        self.n = n
+        self.gain = float(mechanism.once.ratio - 1) if gain is None else gain
+
+    @abstractmethod
+    def sums(self, f: Floats, threads: int | None, *, squares: bool) -> Sums:
+        """The sums that value, gradient and curvature at f are made of: one pass."""
+
+    @abstractmethod
+    def gram(self, f: Floats, values: Indices, most: int) -> Gram:
+        """The second moments at f for some values.
+
+        From at most ``most`` of the reports, and scaled up to all.
+        """
+
+    def blocks(self, f: Floats) -> tuple[Indices, Floats]:
+        """The block of each value, and the usual entry of the Hessian between values of a block.
+
+        It is relative to that between blocks; so with one block it is 0.
+        """
+        return np.zeros(f.size, dtype=np.int64), np.zeros(1)
+
+
+class Rows(Part):
+    """Supports as rows of bits, in ``words``; with ``weights`` if equal rows were brought together.
+
+    Without ``weights`` every row counts once.
+    """
+
+    def __init__(
+        self, mechanism: FrequencyOracle, words: NDArray[Any], weights: Floats | None = None
+    ) -> None:
+        super().__init__(mechanism, len(words) if weights is None else int(weights.sum()))
+        self.words = words
+        self.weights = np.empty(0) if weights is None else weights
+
+    def sums(self, f: Floats, threads: int | None, *, squares: bool) -> Sums:
+        from deniable.kernels.likelihood import packed_pass
+
+        def work(rows: slice) -> tuple[Floats, Floats]:
+            part = self.words[rows], self.weights[rows]
+            return packed_pass(*part, self.gain, f, squares=squares)
+
+        return _in_threads(work, len(self.words), threads)
+
+    def gram(self, f: Floats, values: Indices, most: int) -> Gram:
+        """Row by row as floating-point numbers; which rows are taken does not depend on chance."""
+        stride = 1 if self.weights.size else -(-len(self.words) // most)
+        words = self.words[::stride]
+        weights = self.weights if self.weights.size else np.full(len(words), self.n / len(words))
+        total, single, pairs = 0.0, np.zeros(values.size), np.zeros((values.size, values.size))
+        for rows in pieces(0, len(words), 8 * f.size):
+            supports = unpacked(words[rows], f.size).astype(np.float64)
+            d = weights[rows] / (1 + self.gain * (supports @ f)) ** 2
+            supports = supports[:, values]
+            total += float(d.sum())
+            single += d @ supports
+            supports *= np.sqrt(d)[:, None]
+            pairs += supports.T @ supports
+        return Gram(total, single, pairs)
+
+
+class HashedRows(Part):
+    """Hashed reports whose supports would not fit into memory: made anew in every pass."""
+
+    mechanism: LocalHashing
+
+    def __init__(self, mechanism: LocalHashing, data: NDArray[Any]) -> None:
+        super().__init__(mechanism, len(data))
+        self.data = data
+
+    def sums(self, f: Floats, threads: int | None, *, squares: bool) -> Sums:
+        def work(rows: slice) -> tuple[Floats, Floats]:
+            total: tuple[Floats, Floats] | None = None
+            for piece in pieces(rows.start, rows.stop, f.size // 8 + 8):
+                part = Rows(self.mechanism, supports_of(self.mechanism, self.data[piece]))
+                sums = part.sums(f, 1, squares=squares)
+                total = sums if total is None else (total[0] + sums[0], total[1] + sums[1])
+            assert total is not None
+            return total
+
+        return _in_threads(work, self.n, threads)
+
+    def gram(self, f: Floats, values: Indices, most: int) -> Gram:
+        sample = self.data[:: -(-self.n // most)]
+        gram = Rows(self.mechanism, supports_of(self.mechanism, sample)).gram(f, values, most)
+        scale = self.n / len(sample)
+        return Gram(gram.total * scale, gram.single * scale, gram.pairs * scale)
+
+
+@singledispatch
+def part_of(mechanism: FrequencyOracle, data: NDArray[Any], memory: int) -> Part:
+    """Reports as a part of the likelihood; made supports are kept if ``memory`` bytes hold them."""
+    raise unknown_family(mechanism)
+
+
+@part_of.register
+def _(mechanism: PackedMechanism, data: NDArray[Any], memory: int) -> Part:
+    from deniable.kernels.bits import as_rows
+
+    rows = as_rows(np.ascontiguousarray(data))
+    if mechanism.domain.size <= GROUPED:
+        return _grouped(mechanism, np.bincount(rows[:, 0], minlength=1))
+    return Rows(mechanism, rows)
+
+
+@part_of.register
+def _(mechanism: LocalHashing, data: NDArray[Any], memory: int) -> Part:
+    size = mechanism.domain.size
+    if size <= GROUPED:
+        found = np.zeros(1 << size, dtype=np.int64)
+        for rows in pieces(0, len(data), 8):
+            words = supports_of(mechanism, data[rows])[:, 0].astype(np.int64)
+            found += np.bincount(words, minlength=found.size)
+        return _grouped(mechanism, found)
+    if len(data) * -(-size // 64) * 8 > memory:
+        return HashedRows(mechanism, data)
+    return Rows(mechanism, supports_of(mechanism, data))
+
+
+def unknown_family(mechanism: FrequencyOracle) -> InvalidArgument:
+    """The refusal of a mechanism of which it is not known that its likelihood has this form."""
+    return InvalidArgument("parts", mechanism, "reports of a family whose likelihood is known")
+
+
+def supports_of(mechanism: LocalHashing, data: NDArray[Any]) -> NDArray[np.uint64]:
+    """The supports of hashed reports as rows of words."""
+    from deniable.kernels.likelihood import hashed_rows
+
+    return hashed_rows(data, mechanism.modulus, mechanism.first_residues, mechanism.domain.size)
+
+
+def pieces(start: int, stop: int, row_bytes: int) -> Iterator[slice]:
+    """``start..stop`` cut into slices of about `PIECE` bytes."""
+    step = max(64, PIECE // row_bytes)
+    for begin in range(start, stop, step):
+        yield slice(begin, min(begin + step, stop))
+
+
+def _grouped(mechanism: FrequencyOracle, found: Counts) -> Rows:
+    """Each support that occurs once, with how often it was found."""
+    occur = np.flatnonzero(found)
+    return Rows(mechanism, occur.astype("<u8")[:, None], found[occur].astype(np.float64))
+
+
+def _in_threads(work: Any, n: int, threads: int | None) -> Sums:
+    """``work`` on slices of 0..n, one a thread, and the sum of what it returns."""
+    from deniable.kernels.threads import run, thread_count
+
+    step = max(1024, -(-n // thread_count(threads)))
+    found = run(work, [slice(start, min(start + step, n)) for start in range(0, n, step)])
+    return Sums(sum(totals for totals, _ in found), sum(values for _, values in found))

@@ -1,0 +1,1 @@
+"""Mechanisms whose respondents share public hash functions."""

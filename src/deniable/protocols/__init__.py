@@ -1,0 +1,1 @@
+"""Protocols that need several rounds of their own."""

@@ -1,0 +1,1 @@
+"""Repeated collection: a tally for each round, their series, and what changed."""
