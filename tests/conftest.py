@@ -9,7 +9,10 @@ from hypothesis import settings
 import postgres
 
 # Tests that start a Python of their own import the same helpers there.
-os.environ["PYTHONPATH"] = str(Path(__file__).with_name("support"))
+_inherited = os.environ.get("PYTHONPATH")
+os.environ["PYTHONPATH"] = os.pathsep.join(
+    filter(None, [str(Path(__file__).with_name("support")), _inherited])
+)
 
 settings.register_profile("house", derandomize=True, deadline=None)
 settings.load_profile("house")
