@@ -11,7 +11,7 @@ DEMO ?=
 # Word counts (columns word and count) for `make words`.
 WORDS ?= ../shared/data/en_words_50k.parquet
 
-.PHONY: demo words rounds attacks thresh forgers shuffling test check bench collector scale series study reproduce build clean
+.PHONY: demo words rounds attacks thresh forgers shuffling quick test check bench collector scale series study reproduce build clean
 
 demo: $(VENV)/.demo
 	$(BIN)/deniable demo --charts out/demo $(DEMO)
@@ -34,8 +34,12 @@ forgers: $(VENV)/.demo
 shuffling: $(VENV)/.demo
 	$(BIN)/python examples/shuffling.py --out out/shuffling
 
+# A verdict in a minute, without network, browser or database.
+quick: $(VENV)/.dev
+	$(BIN)/pytest tests -m "not (slow or network or browser or postgres or crash)"
+
 test: $(VENV)/.dev
-	$(BIN)/pytest -n auto --dist worksteal
+	$(BIN)/pytest -n auto --dist worksteal --durations 25
 
 check: $(VENV)/.dev
 	$(BIN)/ruff format --check .

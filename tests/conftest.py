@@ -29,3 +29,11 @@ def server():
     found = postgres.Postgres(place)
     yield found
     found.remove()
+
+
+def pytest_collection_modifyitems(items):
+    """Mark tests by the fixtures that they use."""
+    for item in items:
+        for fixture, mark in (("server", "postgres"), ("browser", "browser")):
+            if fixture in getattr(item, "fixturenames", ()):
+                item.add_marker(mark)

@@ -50,6 +50,7 @@ def doubles(count, seed):
     return [x for x in (*bits, *short, *tens, *near, *odd) if math.isfinite(x)]
 
 
+@pytest.mark.slow
 @node
 def test_node_writes_the_same():
     rng = np.random.default_rng(3)

@@ -18,6 +18,7 @@ PAGES = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("page", sorted(set(PAGES) - {"README.md"}))  # the tour runs that one
 def test_examples_run_in_order(page, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
@@ -30,6 +31,7 @@ def test_examples_run_in_order(page, tmp_path, monkeypatch):
 SLOW = {"demo", "serve", "simulate", "manipulate", "reproduce", "bench"}
 
 
+@pytest.mark.slow
 def test_the_tour_runs_as_it_is_pasted(tmp_path, monkeypatch):
     """The commands of the README, in order, in the folder of its Python example."""
     monkeypatch.chdir(tmp_path)

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
+import pytest
 from scipy.stats import binom
 
 EXAMPLES = Path(__file__).parents[1] / "examples"
@@ -23,6 +24,7 @@ def run_example(path, *given):
     return subprocess.run(command, capture_output=True, text=True, check=False)
 
 
+@pytest.mark.slow
 def test_the_words_are_found(tmp_path):
     words = [f"w{i}" for i in range(199)] + ["W1"]  # one answer twice
     counts = pd.DataFrame({"word": words, "count": [10_000 // (i + 1) for i in range(200)]})
@@ -39,6 +41,8 @@ def test_the_words_are_found(tmp_path):
     assert (tmp_path / "words.png").read_bytes().startswith(b"\x89PNG")
 
 
+@pytest.mark.network
+@pytest.mark.slow
 def test_missing_data_is_said_in_one_line(tmp_path):
     done = run("--data", tmp_path / "nothing.parquet")
     assert done.returncode != 0
@@ -46,6 +50,7 @@ def test_missing_data_is_said_in_one_line(tmp_path):
     assert len(done.stderr.splitlines()) == 1
 
 
+@pytest.mark.slow
 def test_thirty_rounds_are_drawn(tmp_path):
     done = run_example(ROUNDS, "--out", tmp_path, "--people", 3_000, "--seed", 3)
     assert done.returncode == 0, done.stderr
@@ -55,6 +60,7 @@ def test_thirty_rounds_are_drawn(tmp_path):
     assert (tmp_path / "rounds.png").read_bytes().startswith(b"\x89PNG")
 
 
+@pytest.mark.slow
 def test_intervals_of_thirty_rounds_hold():
     """H0: in each round and for each value 95 % intervals hold with at least 93 %, 60 panels.
 

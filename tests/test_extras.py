@@ -131,6 +131,7 @@ def base_install(tmp_path_factory):
     return json.loads(done.stdout)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("name", "extra"), {**COMMANDS, **FUNCTIONS}.items())
 def test_what_is_missing_is_named_with_how_to_get_it(base_install, name, extra):
     said = base_install[name]
@@ -138,6 +139,7 @@ def test_what_is_missing_is_named_with_how_to_get_it(base_install, name, extra):
     assert SENTENCE.findall(said) == ([extra] if extra else [])
 
 
+@pytest.mark.slow
 def test_no_module_fails_in_other_words(base_install):
     imported = {name: said for name, said in base_install.items() if name.startswith("deniable.")}
     assert len(imported) > 100

@@ -59,6 +59,7 @@ def imports_at_load(path):
             yield node.module.split(".")[1]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "path", sorted(SOURCE.rglob("*.py")), ids=lambda p: str(p.relative_to(SOURCE))
 )

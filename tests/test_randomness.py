@@ -173,6 +173,7 @@ def plant(monkeypatch, place):
     monkeypatch.setattr(Keystream, "seek", planted)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("place", "laws"),
     [

@@ -54,6 +54,7 @@ def test_where_tidying_twice_is_not_tidying_once():
     assert tidy("a \u03c2") == "a \u03c3"
 
 
+@pytest.mark.slow
 @given(st.lists(typed.filter(tidy), max_size=8))
 def test_many_are_encoded_as_each_alone(texts):
     """Lists, object arrays and Arrow columns, with repetitions, as one answer at a time."""

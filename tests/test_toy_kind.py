@@ -264,6 +264,7 @@ def fetched(address, path, token=None):
         return answer.read().decode()
 
 
+@pytest.mark.slow
 def test_from_a_survey_to_a_chart(tmp_path):
     survey = Path(tmp_path, "sleep.toml")
     survey.write_text(SURVEY)
@@ -295,6 +296,7 @@ def test_from_a_survey_to_a_chart(tmp_path):
     assert opened.returncode == 0, opened.stdout
 
 
+@pytest.mark.slow
 def test_the_command_line_asks_for_its_keys_and_answers_its_queries(tmp_path):
     answers = [
         "Sleep",
@@ -330,6 +332,7 @@ def test_the_chart_is_drawn(tmp_path):
     assert "from 20:00 on" in estimate.to_csv()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("law", CHANNEL_LAWS, ids=lambda law: law.__name__)
 def test_laws(law):
     law(Spin)

@@ -414,6 +414,7 @@ def test_only_stable_ids_are_published():
             wrong.require_publishable()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("size", [65, 257, 300, 1000, 70_000])
 def test_every_answer_of_many_has_an_index_of_its_own(size):
     """Past a byte, and past two: what is encoded is the place in the list, and nothing else."""

@@ -16,6 +16,7 @@ FALSE_ALARM = 1e-7
 CHAINS = [dn.LGRR, dn.LSUE, dn.LOUE, dn.LSOUE, dn.LOSUE, dn.LBLH, dn.LOLH]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("family", [*CHAINS, dn.DBitFlipPM])
 def test_likelihoods_are_those_of_the_enumerated_channel(family):
     """Differences of log-likelihoods between answers, for every pair of reports of one device."""
@@ -51,6 +52,7 @@ def attacked(m, reports, n, rng, memo=True):
     return int((guess == truth).sum())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("family", [dn.LGRR, dn.LSUE, dn.LOSUE, dn.LOUE, dn.LSOUE])
 def test_averaging_many_reports_reveals_no_more_than_epsilon_inf(family):
     """Null hypothesis: success is at most e^eps / (1 + e^eps), after 300 reports a person.
@@ -66,6 +68,7 @@ def test_averaging_many_reports_reveals_no_more_than_epsilon_inf(family):
     assert binom.sf(control - 1, 2_000, most) < FALSE_ALARM
 
 
+@pytest.mark.slow
 def test_the_attack_on_lgrr_reaches_its_bound():
     """Two answers: the kept one is right with exactly e^eps / (1 + e^eps); so is the attacker."""
     m, n, rng = dn.LGRR(2, 1.0, 0.8), 40_000, np.random.default_rng(2)
@@ -94,6 +97,7 @@ def linked(m, reports, n, rng):
     return float(np.mean((same > other) + 0.5 * (same == other)))
 
 
+@pytest.mark.slow
 def test_memoised_reports_can_be_followed():
     """Rows of bits are followed ever better; hash functions and asked bits give a device away.
 

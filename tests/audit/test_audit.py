@@ -69,6 +69,7 @@ def redrawn(rng):
     return make
 
 
+@pytest.mark.slow
 def test_a_permanent_layer_redrawn_each_time_is_caught():
     make = redrawn(np.random.default_rng(2))
     found = audit_devices(make, [0, 7], 2.0, reports=20, n=2_000)
@@ -96,6 +97,7 @@ class Seven(OUE):
         return np.packbits(rows, axis=1, bitorder="little")
 
 
+@pytest.mark.slow
 def test_probabilities_of_seven_bits_are_caught_where_they_matter():
     """At epsilon 4, 2 / 128 stands for 1 / (e^4 + 1): really 4.14. At 1 it is 1.017: too close."""
     rng = np.random.default_rng(4)
@@ -147,6 +149,7 @@ def test_a_weak_seed_shows_as_epsilon_in_a_large_sample():
     assert found.findings[found.shown()[0]].kind in ("typical", "output")
 
 
+@pytest.mark.slow
 def test_a_clock_as_a_seed_is_noticed():
     """Devices that answer at the same tick send the same report."""
     ticks = iter(range(10**9))
@@ -211,6 +214,7 @@ def clocked(tell, keep):
     return report
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "tell",
     [
@@ -246,6 +250,7 @@ def test_the_order_is_mixed_and_its_halves_are_fair():
 # ---- honest mechanisms
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("family", [GRR, SUE, OUE])
 def test_honest_mechanisms_are_accused_as_rarely_as_stated(family):
     """Null hypothesis: an audit accuses with probability at most alpha = 0.2, for small n.
@@ -301,6 +306,7 @@ def test_few_runs_have_the_stated_probability():
         assert few_runs(order) == pytest.approx((found <= runs).mean())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("words", [3, 200])
 @pytest.mark.parametrize("form", [bytes, int.from_bytes, bytes.hex])
 def test_a_code_of_few_opaque_words_is_not_accused(words, form):
@@ -413,6 +419,8 @@ for line in sys.stdin:
 """
 
 
+@pytest.mark.network
+@pytest.mark.slow
 @pytest.mark.parametrize(("lie", "verdict"), [(0.27, "nothing found"), (0.1, "violated")])
 def test_a_program_is_audited(lie, verdict):
     """Randomised response: epsilon is ln((1 - lie) / lie), 0.995 and 2.2; its coins are its own."""
@@ -429,6 +437,7 @@ for line in sys.stdin:
 """
 
 
+@pytest.mark.network
 @pytest.mark.parametrize(("draws", "verdict"), [(1, "nothing found"), (8, "violated")])
 def test_a_program_whose_devices_report_several_times_is_audited(draws, verdict):
     """Randomised response that is kept, ln(0.73 / 0.27) = 0.995 in all, or drawn eight times."""
@@ -438,6 +447,7 @@ def test_a_program_whose_devices_report_several_times_is_audited(draws, verdict)
     assert found.rounds == 8
 
 
+@pytest.mark.network
 def test_a_program_is_asked_in_mixed_order():
     """It is started once, and numbers its reports: the numbers tell nothing."""
     lines = "import sys\nfor i, line in enumerate(sys.stdin): print(i, 7)"
@@ -445,6 +455,7 @@ def test_a_program_is_asked_in_mixed_order():
     assert found.ok, found.words
 
 
+@pytest.mark.network
 def test_a_program_that_fails_says_so():
     with pytest.raises(CorruptData, match="failed with code 1: boom"):
         audit_command([sys.executable, "-c", "raise SystemExit('boom')"], [0, 1], 1.0, n=40)
@@ -466,6 +477,7 @@ def test_bad_input_is_refused():
         some_values(dn.CMS(dn.Text(), 1.0))
 
 
+@pytest.mark.slow
 def test_exports_table_and_chart(tmp_path):
     found = audit_mechanism(OUE(8, 1.0), n=2_000, rng=np.random.default_rng(12), confidence=SURE)
     assert isinstance(found, Audit)

@@ -66,6 +66,7 @@ def reports_of_memo(m, most, history, coins):
         return tuple(memo.report_always(value, coins) for value in history)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("history", [(0, 1, 0), (0, 1, 2), (2, 2, 1)])
 @pytest.mark.parametrize("most", [1, 2])
 def test_the_law_is_that_of_the_memo(history, most):
@@ -140,6 +141,7 @@ def test_designs_leave_room_for_replaced_answers(name):
             assert epsilon * (1 - 1e-5) < found.spent <= epsilon
 
 
+@pytest.mark.slow
 def test_designs_leave_room_where_keys_are_many():
     m = Terms(dn.Text(), 3.0, 10_000, 65_535, 32_768).build("rappor")
     whole = m.permanent_guarantee.log_always(65_535, 32_768)
@@ -178,6 +180,7 @@ def test_shared_draws_are_refused_where_answers_change(name):
             make()
 
 
+@pytest.mark.slow
 def test_auto_never_takes_a_shared_draw_where_answers_change():
     """200 answers, epsilon 1, 12 rounds, 2 changes: this was LOLH, and cost 5.57."""
     for size, changes, epsilon in product((3, 200, 5_000), (0, 1, 11), (1.0, 6.0)):

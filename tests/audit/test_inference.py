@@ -39,6 +39,7 @@ def bayes(matrix, prior):
     return success, largest
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", FAMILIES)
 def test_every_family_against_brute_force(name):
     for epsilon in (0.5, 3.0):
@@ -201,6 +202,7 @@ def test_the_words_of_a_yes_no_question():
     assert "nobody can be more than 73.2 % sure" in said[3]
 
 
+@pytest.mark.slow
 def test_tables_and_charts():
     found = inference_risk(dn.OUE(["car", "train", "other"], 1.0), [0.5, 0.3, 0.2])
     assert [row["value"] for row in found.rows()] == ["car", "train", "other"]

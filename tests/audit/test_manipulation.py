@@ -95,6 +95,7 @@ def test_the_bound_is_the_maximum_over_all_admissible_reports(family):
         assert one.diameter >= diameter(x) - 1e-12
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("family", FAMILIES)
 def test_closed_forms_are_what_enumeration_finds(family):
     m = small(family, 5, 3.0)
@@ -306,6 +307,7 @@ def test_gains_follow_the_published_sum_of_supports(name):
 # ---- what shows it
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("family", FAMILIES)
 def test_the_laws_of_genuine_reports_are_exact(family):
     """For every answer: the law of sizes, and the mean and spread of products of scores."""
@@ -339,6 +341,7 @@ def test_the_laws_of_genuine_reports_are_exact(family):
 GENUINE = [(12, 3, 30), (12, 60, 30), (200, 40, 20), (12, 3_000, 4)]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("family", FAMILIES)
 def test_genuine_reports_raise_few_alarms(family):
     """Null hypothesis: at most one alarm in 20 genuine collections, however large.
@@ -355,6 +358,7 @@ def test_genuine_reports_raise_few_alarms(family):
     assert binom.sf(alarms - 1, runs, 0.05) > 1e-9
 
 
+@pytest.mark.slow
 def test_few_reports_with_rare_large_contributions_raise_few_alarms():
     """The same where row 0 is rare and moves the total by hundreds: a normal law is far off.
 
@@ -385,6 +389,7 @@ def test_sums_stay_below_their_tails():
 SILENT = (dn.BRR, dn.GRR, dn.LGRR, dn.HR)
 
 
+@pytest.mark.slow
 def test_the_published_attack_is_seen_where_reports_say_more_than_one_value():
     """Null hypothesis: 600 beside 4,000 who forge for 5 of 20 values are seen in 999 of 1,000
     collections; 5 misses of 144 have a probability below 1e-6."""
@@ -400,6 +405,7 @@ def test_the_published_attack_is_seen_where_reports_say_more_than_one_value():
     assert binom.sf(len(missed) - 1, runs * len(loud), 1e-3) > 1e-6, missed
 
 
+@pytest.mark.slow
 def test_sizes_of_random_reports_are_seen():
     """The same for reports that have any bits: 4 misses of 48 have a probability below 1e-6."""
     rng, missed = np.random.default_rng(18), []
@@ -454,6 +460,7 @@ def test_robust_intervals_hold_what_the_genuine_say(family):
             assert np.all((low <= alone + 1e-6) & (alone - 1e-6 <= high))
 
 
+@pytest.mark.slow
 def test_robust_intervals_cover_the_truth_under_the_worst_attack():
     """Null hypothesis: intervals of 95 % hold the truth of a target in at least 94 %.
 
@@ -532,6 +539,7 @@ def test_the_suite_says_the_most_important_thing(report):
     assert report.interval_words == "means of 3 simulated collections"
 
 
+@pytest.mark.slow
 def test_the_suite_has_every_way_out(report, tmp_path):
     found = json.loads(report.to_json())
     assert found["words"] == report.words
@@ -561,6 +569,7 @@ def command(monkeypatch, capsys, *arguments, code=0):
     return capsys.readouterr()[bool(code)]
 
 
+@pytest.mark.slow
 def test_the_command(monkeypatch, capsys, tmp_path):
     given = ["oue", "-k", 6, "-n", 500, "--forged", 50, "-v", 2, "-v", 3, "--runs", 2, "--seed", 1]
     found = json.loads(command(monkeypatch, capsys, *given, "-f", "json"))

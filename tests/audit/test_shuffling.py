@@ -67,6 +67,7 @@ def randomised_response(k, ratio):
     return [[ratio * low if v == y else low for y in range(k)] for v in range(k)]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("split", [by_ratio, by_variation])
 @pytest.mark.parametrize(
     ("n", "k"), [(3, 2), (4, 2), (6, 2), (3, 3), (4, 3), (5, 3), (3, 4), (4, 4)]
@@ -87,6 +88,7 @@ def test_six_people_with_four_answers():
         assert bound < delta_above(Clones.general(Fraction(5)), 6, math.log(power))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("split", [by_ratio, by_variation])
 def test_no_batch_of_any_channel_exceeds_the_bound(split):
     """Channels at random: the splits are proved for all, not only for symmetric ones."""
@@ -195,6 +197,7 @@ def test_the_two_counts_alone_are_not_enough(k):
     assert real <= delta_above(split, n, math.log(power)) < 1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("n", "k"), [(3, 2), (5, 2), (3, 3), (4, 3), (3, 4)])
 def test_draws_that_ignore_the_value_bound_every_batch(n, k):
     def drawn(ratio, one, other):
@@ -264,6 +267,7 @@ LOCAL = (0.05, 0.3, 1.0, 2.5, 5.0, 9.0)
 PEOPLE = (30, 1_000, 10**5, 10**8)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("delta", [1e-3, 1e-6, 1e-12])
 def test_published_closed_forms_are_above(delta):
     """In their whole range: that of 2021 for any mechanism, and that of 2023 for k-RR. At the
@@ -279,6 +283,7 @@ def test_published_closed_forms_are_above(delta):
     assert compared >= 20
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("k", [None, 2, 3, 50])
 def test_published_blankets_are_above(k):
     """For any mechanism (no k) and for k-RR, where both start from the same blanket; for deltas
@@ -312,6 +317,7 @@ def clone_delta(ratio, n, power):
     return total
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("n", [1, 2, 10, 150, 600])
 def test_the_published_reduction_gives_the_same_numbers(n):
     """The bound is that of the published pair of laws, up to the blocks."""
@@ -353,6 +359,7 @@ def test_the_closed_form_is_above_and_the_attack_below(local, n):
     assert 0.99e-7 < delta <= 1e-7
 
 
+@pytest.mark.slow
 def test_known_mechanisms_hide_better():
     for n in (500, 10**6):
         general = shuffled(1.0, honest=n, delta=1e-6, conditions=ALL)
@@ -369,6 +376,7 @@ def test_randomised_response_is_nearly_tight():
     assert found.epsilon < 1.002 * found.at_least
 
 
+@pytest.mark.slow
 def test_a_larger_batch_against_integers():
     """Blocks and SciPy's laws against the sum of all terms, for r = 3 and e^eps = 6 / 5.
 
@@ -383,6 +391,7 @@ def test_a_larger_batch_against_integers():
     assert exact <= bound <= 1.05 * exact
 
 
+@pytest.mark.slow
 def test_more_people_and_less_epsilon_hide_better():
     n = [10**j for j in range(1, 8)]
     found = [shuffled(dn.OUE(4, 2.0), honest=m, delta=1e-6, conditions=ALL).epsilon for m in n]

@@ -17,6 +17,7 @@ from deniable.privacy import Guarantee, Lasting
 from deniable.randomness import SCALE
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", dn.mechanisms())
 def test_every_mechanism_keeps_its_promise(name):
     family = dn.mechanisms()[name]
@@ -26,6 +27,7 @@ def test_every_mechanism_keeps_its_promise(name):
     assert found.worst.declared.epsilon <= found.checks[0].declared.epsilon + 1e-9
 
 
+@pytest.mark.slow
 def test_what_is_enumerated_and_what_follows_from_thresholds():
     small, large = verify(OUE(5, 1.0)), verify(OUE(500, 1.0))
     assert small.method == "enumerated"
@@ -116,6 +118,7 @@ class Understated(OUE):
         )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("family", [SevenBits, LastBitTruthful, LieWithP, Redrawn, Understated])
 @pytest.mark.parametrize("k", [3, 5, 60])
 def test_planted_bug_is_caught_exactly(family, k):
@@ -373,6 +376,7 @@ LIES = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("family", LIES)
 def test_a_lie_that_only_large_domains_tell_is_suspicious(family):
     found = verify(family(400, 1.0), most_runs=20_000)

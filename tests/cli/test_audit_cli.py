@@ -50,6 +50,7 @@ def inside(monkeypatch, capsys, *arguments):
     return left.value.code or 0, *capsys.readouterr()
 
 
+@pytest.mark.slow
 def test_one_mechanism_with_a_chart(tmp_path):
     chart = tmp_path / "audit.html"
     found = run("oue", "-k", "8", "-n", "2000", "--seed", "1", "-c", str(chart)).stdout
@@ -58,6 +59,7 @@ def test_one_mechanism_with_a_chart(tmp_path):
     assert chart.stat().st_size > 10_000
 
 
+@pytest.mark.slow
 def test_json_and_csv(monkeypatch, capsys):
     sure = ("-n", "1000", "--confidence", "0.9999995")
     asked = ("losue", "-t", "3", "--seed", "2", "-f", "json", *sure)
@@ -87,6 +89,7 @@ def test_verdicts_are_not_broken_where_it_is_narrow(monkeypatch, capsys):
     assert capsys.readouterr().out.count("nothing found") == 2
 
 
+@pytest.mark.slow
 def test_all_mechanisms_keep_their_promise(tmp_path):
     chart = str(tmp_path / "all.svg")
     choices = ("--seed", "4", "-f", "json", "-c", chart)
@@ -119,6 +122,7 @@ def lie(monkeypatch):
     )
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("lie")
 @pytest.mark.parametrize("subject", [("oue",), ("--all", "--quick")])
 @pytest.mark.parametrize("layout", ["table", "json", "csv"])
@@ -143,6 +147,7 @@ def test_a_suspicious_walk_has_a_row_and_ends_with_code_1(monkeypatch, capsys, s
     assert "walks" in out
 
 
+@pytest.mark.slow
 def test_walks_are_not_drawn_but_the_chart_is(monkeypatch, capsys, tmp_path):
     monkeypatch.setattr(
         "deniable.audit.black_box.everything.mechanisms", lambda: {"oue": deniable.OUE}
@@ -153,6 +158,7 @@ def test_walks_are_not_drawn_but_the_chart_is(monkeypatch, capsys, tmp_path):
     assert chart.stat().st_size > 1_000
 
 
+@pytest.mark.network
 @pytest.mark.parametrize("layout", ["table", "json", "csv"])
 @pytest.mark.parametrize("source", ["--command", "--callable"])
 def test_suspicious_coins_of_a_black_box_end_with_code_1(
@@ -177,6 +183,7 @@ def test_suspicious_coins_of_a_black_box_end_with_code_1(
     assert "equal the one before" in " ".join(out.split() if layout == "table" else said.split())
 
 
+@pytest.mark.slow
 def test_a_program_that_lies_too_rarely_ends_with_code_1(monkeypatch, capsys, tmp_path):
     script = tmp_path / "client.py"
     script.write_text(LIAR)
@@ -190,6 +197,7 @@ def test_a_program_that_lies_too_rarely_ends_with_code_1(monkeypatch, capsys, tm
     assert json.loads(honest)["verdict"] == "nothing found"
 
 
+@pytest.mark.slow
 def test_a_function_of_the_current_folder(tmp_path):
     (tmp_path / "client.py").write_text("def report(value):\n    return {'said': value}\n")
     values = ("-v", "yes", "-v", "no", "-n", "500")
@@ -206,6 +214,7 @@ def test_a_function_of_the_current_folder(tmp_path):
     assert "reports are deterministic" in " ".join(result.stdout.split())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [

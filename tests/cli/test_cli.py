@@ -36,6 +36,7 @@ def apart(*arguments, code=0, env=None, **options):
     return result
 
 
+@pytest.mark.slow
 def test_version_and_help():
     assert apart("--version").stdout.strip() == f"deniable {deniable.__version__}"
     text = run("--help").stdout
@@ -55,6 +56,7 @@ def test_version_and_help():
         assert command in text
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("command", ["", *(info.name for info in app.registered_commands)])
 def test_help_shows_no_types_of_python(command):
     """Switches take no value; a list is of texts, numbers or paths."""
@@ -76,6 +78,7 @@ def test_every_option_says_what_it_is():
             assert about.help, (info.name, name)
 
 
+@pytest.mark.network
 def test_help_loads_nothing_heavy():
     script = "import sys, deniable.cli; print([m for m in ('numba', 'numpy', 'pyarrow', 'altair', 'rich.table') if m in sys.modules])"  # fmt: skip  # noqa: E501
     found = subprocess.run(
@@ -84,6 +87,7 @@ def test_help_loads_nothing_heavy():
     assert found.stdout.strip() == "[]"
 
 
+@pytest.mark.slow
 def test_one_answer_needs_no_compiler():
     script = (
         "import sys, deniable as dn; dn.OUE(9, 1.0).privatize([3]); print('numba' in sys.modules)"
@@ -112,6 +116,7 @@ def test_simulate_is_reproducible_and_draws(tmp_path):
     assert chart.read_text().startswith("<svg")
 
 
+@pytest.mark.slow
 def test_the_demonstration_collects_over_http_and_saves_charts(tmp_path):
     done = run("demo", "-n", "300", "-f", "json", "--charts", tmp_path / "charts")
     rows = json.loads(done.stdout)
@@ -124,6 +129,7 @@ def test_the_demonstration_collects_over_http_and_saves_charts(tmp_path):
     assert 'src="http' not in page, "the chart must work offline"
 
 
+@pytest.mark.slow
 def test_bench_measures(tmp_path):
     rows = json.loads(
         run("bench", "-m", "grr", "-m", "cms", "-k", "16", "-n", "20000", "-f", "json").stdout
@@ -132,6 +138,7 @@ def test_bench_measures(tmp_path):
     assert all(row["ns_per_report"] > 0 for row in rows)
 
 
+@pytest.mark.slow
 def test_a_plain_terminal_is_enough(tmp_path):
     plain = {"PYTHONUTF8": "0", "PYTHONIOENCODING": "ascii", "LC_ALL": "C", "COLUMNS": "60"}
     text = apart("demo", "-n", "100", "--charts", str(tmp_path), env=plain).stdout
@@ -218,6 +225,7 @@ def files(tmp_path_factory):
     return folder
 
 
+@pytest.mark.slow
 def test_estimate_from_reports(files, tmp_path):
     spec = ("--mechanism", str(files / "spec.json"))
     found = run("estimate", str(files / "bare.parquet"), *spec, "-c", str(tmp_path / "x.png"))
@@ -240,6 +248,7 @@ def test_estimate_combines_files(files):
     assert [row["value"] for row in table] == ["car", "train", "bus"]
 
 
+@pytest.mark.slow
 def test_estimate_the_mean_of_numbers(tmp_path):
     """5 standard errors: a false alarm in 1.7 million runs; the seed is fixed."""
     rng = np.random.default_rng(5)
@@ -294,6 +303,7 @@ def test_estimate_refuses_clearly(files, names, options, message):
     assert "Traceback" not in result.stderr
 
 
+@pytest.mark.slow
 def test_methods_are_listed_and_simulated_together(tmp_path):
     listed = {row["name"] for row in json.loads(run("methods", "-f", "json").stdout)}
     command = ("simulate", "-m", "oue", "-m", "hr", "-n", "500", "--runs", "2", "--methods", "all")
@@ -329,6 +339,7 @@ def test_all_methods_are_those_that_suit_each_mechanism():
     assert not found["she"] - found["sue"]
 
 
+@pytest.mark.slow
 def test_candidates_are_looked_for(tmp_path):
     m = deniable.ORR(deniable.Text(), 4.0, cohorts=32, width=16)
     answers = ["Zürich"] * 3000 + ["Genève"] * 1000 + ["elsewhere"] * 1000
@@ -364,6 +375,7 @@ def test_candidates_are_looked_for(tmp_path):
     assert "No such file" in run(*given[:3], str(tmp_path / "none"), code=2).stderr
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["losue", "lolh", "basicrappor", "rappor"])
 def test_a_budget_has_a_row_for_every_number_of_reports(name, tmp_path):
     chart = tmp_path / "budget.svg"
@@ -378,6 +390,7 @@ def test_a_budget_has_a_row_for_every_number_of_reports(name, tmp_path):
 AWKWARD = ["__proto__", "constructor", "toString", "hasOwnProperty", 'quoted " \\ <b>', "plain"]
 
 
+@pytest.mark.slow
 def test_charts_draw_answers_of_any_name(tmp_path):
     m = deniable.GRR(AWKWARD, 4.0)
     tally = m.tally(m.privatize(AWKWARD * 50))

@@ -177,6 +177,7 @@ def test_a_manifest_that_is_refused_gets_one_line(old, new, told, survey, tmp_pa
     assert len(said.splitlines()) == 1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("extra", [{}, {"divide": "sampled"}, {"rounds": 3, "changes": 1}], ids=str)
 def test_what_check_proposes_is_enough(extra, tmp_path):
     """Whoever does as they are told gets a good survey: every kind, divided and repeated."""
@@ -200,6 +201,7 @@ def test_what_check_proposes_is_enough(extra, tmp_path):
         assert {row["verdict"] for row in rows(epsilon=max(epsilons))} == {"good"}
 
 
+@pytest.mark.slow
 def test_no_epsilon_is_proposed_that_clients_refuse(tmp_path):
     file = tmp_path / "survey.toml"
     file.write_text(to_toml({**EXAMPLE, "respondents": 50}))
@@ -209,6 +211,7 @@ def test_no_epsilon_is_proposed_that_clients_refuse(tmp_path):
     assert all(row["people_needed"] and row["epsilon_needed"] is None for row in rows)
 
 
+@pytest.mark.slow
 def test_the_error_of_a_text_holds_whatever_else_is_answered():
     """Beside one answer that all others give, simulated; fixed seed, 95 % of 200 runs within."""
     question = {"name": "it", "ask": "Which?", "kind": "text", "candidates": []}
@@ -231,6 +234,7 @@ def test_a_manifest_is_judged_but_not_designed_anew(survey, tmp_path):
     assert all(row["people_needed"] > 300 and row["epsilon_needed"] is None for row in rows)
 
 
+@pytest.mark.slow
 def test_init_asks(tmp_path):
     answers = [
         "Commuting", "many", "5,000", "zero", "2",
@@ -299,6 +303,7 @@ YES_NO = ["Do you?", "do", "yes/no"]
     ],
     ids=["text", "choice", "questions", "rounds"],
 )  # fmt: skip
+@pytest.mark.slow
 def test_init_does_not_lose_what_was_answered(answers, refused, tmp_path):
     """What the survey would refuse at the end is refused at once, and asked again."""
     asked = run("init", text="\n".join(["Title", "1000", *answers]) + "\n", cwd=tmp_path)
@@ -364,6 +369,7 @@ def shown_until(terminal, expected, again=b""):
     return shown.decode()
 
 
+@pytest.mark.slow
 def test_lines_can_be_edited_at_a_terminal(tmp_path):
     """Arrow keys wrote escape sequences into the question; a pasted list has several lines."""
     left, paste = b"\x1b[D", b"\x1b[200~car, alone\ntrain\x1b[201~"
@@ -388,6 +394,7 @@ def test_lines_can_be_edited_at_a_terminal(tmp_path):
     assert found.collection.questions[0].domain.labels == ("car, alone", "train")
 
 
+@pytest.mark.slow
 def test_an_interrupt_leaves_no_file(tmp_path):
     shown, code = at_a_terminal(tmp_path, (b"survey: ", b"Trips\n"), (b"[10000]: ", b"\x03"))
     assert shown.strip().splitlines()[-1] == "Stopped. Nothing was written."
@@ -395,6 +402,7 @@ def test_an_interrupt_leaves_no_file(tmp_path):
     assert (code, list(tmp_path.iterdir())) == (1, [])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("control", ["\x1b[D", "\n", "\t", "\x00", "\x7f", "\x9b"])
 def test_control_characters_are_refused_everywhere(control, tmp_path):
     file = tmp_path / "survey.toml"
@@ -462,6 +470,7 @@ def test_verify_store_recounts(store):
     assert "sick, round 1: the tally has 51 reports, a recount 50" in text
 
 
+@pytest.mark.slow
 def test_export_and_import(store, survey, tmp_path):
     folder = tmp_path / "out"
     assert "smoking.round-1.parquet: 50 reports" in run("export", store, folder).stdout
@@ -489,6 +498,7 @@ def test_export_and_import(store, survey, tmp_path):
     assert "a store of its own" in run("import", tmp_path / "other.db", folder, code=2).stderr
 
 
+@pytest.mark.slow
 def test_estimate_a_question_that_devices_drew(tmp_path):
     """Among 400 who spend epsilon 8 on one of two questions; who drew it is a sample of all.
 
@@ -552,6 +562,7 @@ def test_serve_refuses(survey, tmp_path):
     assert "a file that exists" in run("verify-store", tmp_path / "none.db", code=2).stderr
 
 
+@pytest.mark.slow
 def test_serve_shows_whole_links_at_a_terminal(survey, tmp_path, monkeypatch):
     """The key is in the link of the questionnaire, as the page reads it; a log gets neither."""
     monkeypatch.setenv("DENIABLE_KEY", "a/key+with#signs" + "x" * 20)
@@ -585,6 +596,7 @@ def test_the_command_for_a_token_has_no_password(address):
     }  # fmt: skip
 
 
+@pytest.mark.slow
 def test_a_batch_is_read_back_as_it_was(store):
     opened = open_store(str(store))
     (body,) = opened.batches()

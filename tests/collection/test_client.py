@@ -275,6 +275,7 @@ dn.Client(sys.argv[1], memo=sys.argv[2], attempts=1).answer({"way": "a"}, round=
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("left", [1, 2])
 def test_a_killed_process_goes_on_with_the_same(enrolled, server, tmp_path, left):
     """Killed before its coins, or before its submission, is on the disk: nothing was sent."""
@@ -314,6 +315,7 @@ TWO = survey_of(
 ).collection
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("left", range(1, 6))  # the book, two memos, two witnesses
 def test_enrolling_that_was_killed_is_finished_by_enrolling_again(server, tmp_path, left):
     server.manifest = TWO.manifest
@@ -470,6 +472,7 @@ def test_what_may_pass_is_tried_again_with_the_same_bytes(server, status):
     assert len(set(server.bodies[3:])) == 1
 
 
+@pytest.mark.slow
 def test_silence_and_closed_doors_carry_what_was_sent(server, tmp_path):
     server.manifest = collection(rounds=1, mechanism="grr").manifest
     pause = threading.Event()

@@ -232,6 +232,7 @@ CHOSEN = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("size", "rounds", "changes"), CHOSEN)
 def test_what_is_chosen_does_not_depend_on_the_order_of_the_registry(size, rounds, changes):
     domain = Domain([f"a{i}" for i in range(size)]) if size else Text()
@@ -297,6 +298,7 @@ def test_a_skip_is_an_answer_where_it_is_allowed():
 # ---- the survey
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
@@ -396,6 +398,7 @@ def test_any_words_survive_the_file(title, answers):
 # ---- the client
 
 
+@pytest.mark.slow
 def test_a_client_needs_no_kernels(file):
     code = (
         "import sys, deniable as dn\n"

@@ -53,10 +53,12 @@ def run_tests(folder, *names):
     assert done.returncode == 0, done.stdout[-5000:] + done.stderr[-5000:]
 
 
+@pytest.mark.slow
 def test_the_clients_own_tests_pass():
     run_tests(CLIENT)
 
 
+@pytest.mark.slow
 def test_the_modules_do_the_same_as_they_are_served(tmp_path):
     """Without comments and blanks."""
     served = tmp_path / "clients" / "js"
@@ -143,6 +145,7 @@ def test_sources_that_compact_would_break_are_noticed(source):
     assert unfit(source) != []
 
 
+@pytest.mark.network
 @pytest.mark.parametrize(
     "source", ["let a = 1\nlet b = 2;", "let a = 1;\na\n++a;", "function f() { if (1) ; }"]
 )
@@ -190,6 +193,7 @@ def packed(files):
     return sum(len(gzip.compress(body, 9)) for body in files.values())
 
 
+@pytest.mark.network
 def test_a_usual_client_is_at_most_8000_bytes_compressed(tmp_path):
     """With what it imports later. What the page imports of it is looked at in test_browser.py."""
     answers = {"smoking": "never", "sick": True, "sleep": 6.5, "medicine": "none"}
@@ -199,6 +203,7 @@ def test_a_usual_client_is_at_most_8000_bytes_compressed(tmp_path):
     assert packed(files) <= 8000
 
 
+@pytest.mark.network
 def test_what_is_imported_later_is_counted(tmp_path):
     """The names of ranges, where they are hashed."""
     asked = {"sleep": dn.mechanism("orr", dn.Bins([5, 6.5]), 1.0, permuted=0)}
@@ -225,6 +230,7 @@ def verdicts(manifests):
     return done.stdout.split()
 
 
+@pytest.mark.network
 def test_what_javascript_does_not_know_is_left_out_and_refused():
     """A toy mechanism alone, and as a branch of one that is drawn; a kind that is not known."""
     both = {"q": Toy(["a", "b", "c"], 1.0), "r": dn.GRR(["a", "b"], 1.0)}
@@ -269,6 +275,7 @@ def test_everything_for_devices_is_in_javascript_in_the_forms_and_among_the_vect
     assert forms <= set(survey_kinds())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["grr", "ss", "olh", "hr", "she", "orr", "rappor", "dbitflippm"])
 def test_a_server_takes_what_javascript_reports(name, tmp_path):
     """Rows made with fresh coins have the length and the contents that a server asks for."""
@@ -295,6 +302,7 @@ process.stdout.write(JSON.stringify(tidied));
 """
 
 
+@pytest.mark.slow
 def test_texts_are_tidied_alike():
     """Every character that tidying changes and every 97th other one, alone and in a text.
 
@@ -400,6 +408,7 @@ def judged(manifest):
     return "ok"
 
 
+@pytest.mark.slow
 def test_javascript_accepts_the_manifests_that_python_accepts():
     """Thousands with rounds, memory and tampered integers: the same ones are refused, alike."""
     rng, pool = random.Random(16), every_mechanism()

@@ -63,6 +63,7 @@ def of_size(size):
             yield dn.mechanism(name, Number(0, size, optional=True), 1.0, ell=size)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("size", SIZES)
 def test_javascript_makes_the_same_reports(size):
     rng, asked, expected = random.Random(size), [], []

@@ -91,6 +91,7 @@ def test_a_manifest_has_at_most_1_mib():
         Collection.split({"way": dn.OLH(long, 1.0)}, 1.0)
 
 
+@pytest.mark.slow
 def test_nobody_publishes_more_branches_than_are_read():
     names = tuple(f"q{i}" for i in range(256))
     questions, _ = drawn(*names)
@@ -154,6 +155,7 @@ def suited(name):
     return Collection(questions, (report,), 32.0)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "name", [name for name, family in dn.mechanisms().items() if family.on_devices]
 )

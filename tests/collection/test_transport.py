@@ -15,6 +15,7 @@ from deniable.collection import transport
 from deniable.collection.transport import Transport
 from deniable.errors import InvalidArgument, Refused, StoreUnavailable
 
+pytestmark = pytest.mark.network
 OK = b"HTTP/1.1 201 Created\r\nContent-Length: 2\r\n\r\n{}"
 
 
@@ -218,6 +219,7 @@ def slowly(server, first, part):
         yield part
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("first", "part"),
     [

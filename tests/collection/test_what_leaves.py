@@ -356,6 +356,7 @@ def test_secrets_and_coins_of_memos(monkeypatch, tmp_path, name):
         assert report == m.instant(begun, kept, coins)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", MEMOISED)
 def test_rounds_of_a_client_that_remembers(monkeypatch, tmp_path, name):
     answers = [f"a{i}" for i in range(12)]
@@ -455,10 +456,12 @@ def check_headers(heard, single, batch):
     assert found == expected
 
 
+@pytest.mark.network
 def test_headers_say_nothing_about_the_machine():
     check_headers(*headers_sent(survey()))
 
 
+@pytest.mark.network
 def test_a_user_agent_is_caught(monkeypatch):
     import http.client
 

@@ -130,6 +130,7 @@ def test_a_document_of_version_1_says_so():
         Texts.from_document(document(deniable=1))
 
 
+@pytest.mark.slow
 def test_texts_have_at_most_1_mib():
     about = "x" * MOST_BYTES
     with pytest.raises(InvalidArgument, match="at most 1048576 bytes together"):

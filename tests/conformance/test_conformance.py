@@ -17,6 +17,10 @@ SLOW = {"bulk_channel", "bulk_supports", "simulated_errors", "coverage", "reprod
         "fresh_coins", "decoders", "largest_likelihood"}  # fmt: skip
 #: Slow laws about reports that are made one by one.
 SINGLE = {"single_supports", "one_path"}
+#: Slow laws that no twin is spared.
+LONG = {"exact_at_scale", "exact_memory", "exact_histories"}
+#: Families whose smallest channels are large.
+LARGE = {"lolh", "lblh"}
 
 
 def shared(name, law):
@@ -26,8 +30,13 @@ def shared(name, law):
     return name in TWINS and (law.__name__ in SLOW or (same and law.__name__ in SINGLE))
 
 
+def marks(name, law):
+    long = law.__name__ in SLOW | SINGLE | LONG or name in LARGE
+    return [pytest.mark.slow] if long else []
+
+
 CASES = [
-    (name, law)
+    pytest.param(name, law, marks=marks(name, law))
     for name, family in dn.mechanisms().items()
     for law in laws_of(family)
     if not shared(name, law)

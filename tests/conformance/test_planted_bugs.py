@@ -359,6 +359,7 @@ class CellRoundedDown(DRR):
         return super().cell(value, 0)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("family", "law"),
     [
@@ -544,6 +545,7 @@ class NotTwoValued(OUE):
         return bytes(row)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("family", [LOLH, LBLH, DBitFlipPM], ids=lambda family: family.name)
 def test_answers_that_share_a_draw_unsaid_are_caught(family):
     class Pretending(family):

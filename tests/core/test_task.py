@@ -110,6 +110,7 @@ def test_a_tally_whose_counts_suffice_offers_the_likelihood(name):
     assert "likelihood" in FREQUENCIES.methods(m)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", frequency_oracles())
 def test_methods_that_a_tally_offers_decode_it(name):
     family = frequency_oracles()[name]

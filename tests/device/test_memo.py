@@ -224,6 +224,7 @@ def test_real_mechanisms_are_remembered(begin, m):
     assert memo.spent == m.permanent_guarantee.after(changes=memo.keys_used - 1)
 
 
+@pytest.mark.slow
 def test_reports_from_a_memo_follow_the_law_of_the_device():
     """Null hypothesis: pairs of reports of one memo have the enumerated law; chi-square, 1e-9."""
     m, rng, pairs = dn.LGRR(2, 2.0), np.random.default_rng(1), []
@@ -708,6 +709,7 @@ class Mishaps(RuleBasedStateMachine):
 
 
 TestMishaps = Mishaps.TestCase
+TestMishaps.pytestmark = pytest.mark.slow
 TestMishaps.settings = settings(max_examples=30, stateful_step_count=25)
 
 

@@ -25,7 +25,10 @@ from deniable.errors import BudgetSpent, InvalidArgument, StoreUnavailable
 from memo_toys import TELLTALE, enrol, open_memo, record
 from processes import fork
 
-pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork and kill")
+pytestmark = [
+    pytest.mark.crash,
+    pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork and kill"),
+]
 HERE = Path(__file__).parent
 
 

@@ -16,6 +16,7 @@ def simulated(m, people, rng):
     return Tally.of_counts(m, m.simulate(people, rng), int(people.sum()))
 
 
+@pytest.mark.slow
 @settings(max_examples=40)
 @given(
     st.lists(st.floats(-3, 3), min_size=2, max_size=30),
@@ -65,6 +66,7 @@ def test_noise_is_not_believed():
     assert ours < theirs / 10
 
 
+@pytest.mark.slow
 def test_reports_sharpen_the_counts():
     """Five values of 100, epsilon 4: the likelihood knows more than the counts of SUE."""
     m, truth = dn.SUE(100, 4.0), np.where(np.arange(100) < 5, 0.2, 0.0)
@@ -85,6 +87,7 @@ def test_reports_sharpen_the_counts():
     assert errors["counts"] < 0.8 * errors["projected"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("epsilon", [4.0, 6.0, 8.0])
 def test_few_reports_of_a_large_epsilon_are_not_oversharpened(epsilon):
     """There the likelihood is not quadratic, and its one-step estimate is far off."""
@@ -106,6 +109,7 @@ def test_noise_that_is_next_to_nothing_is_affordable(k, epsilon, n):
     assert e.frequencies == pytest.approx(people / n, abs=1e-2)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("size", [200_000])
 def test_large_domains_are_affordable(size):
     m = dn.HR(size, 2.0)
@@ -124,6 +128,7 @@ POPULATIONS = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("level", [0.95, 0.99])
 def test_posterior_intervals_cover_on_average_over_the_values(level):
     """Null hypothesis: the interval of a value drawn by chance covers with level - 0.02 or more.

@@ -35,6 +35,7 @@ def tallies(parts):
     return [part.mechanism.tally(part) for part in parts]
 
 
+@pytest.mark.slow
 def test_unbiased_with_the_stated_variance(collections):
     """Null hypothesis: errors are normal with the stated variance (chi-square, value by value)."""
     evidence = [Evidence.of(tallies(parts)) for parts in collections]
@@ -48,6 +49,7 @@ def test_unbiased_with_the_stated_variance(collections):
     assert min(chi2.sf(spread, runs).min(), chi2.cdf(spread, runs).min()) > 1e-7
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("method", ["unbiased", "projected", "bayes", "likelihood"])
 def test_intervals_cover(collections, method):
     """Null hypothesis: 95 % intervals cover each value with at least 0.92."""

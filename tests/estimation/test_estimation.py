@@ -19,6 +19,7 @@ from deniable.estimation.frequencies.simplex import clip_and_normalize, project
 vectors = arrays(np.float64, st.integers(2, 30), elements=st.floats(-2, 2))
 
 
+@pytest.mark.slow
 @given(vectors, st.randoms(use_true_random=False))
 def test_projection_is_the_nearest_point_of_the_simplex(f, random):
     found = project(f)
@@ -60,6 +61,7 @@ def test_ways_out_agree(estimate):
     assert len(lines) == 4
 
 
+@pytest.mark.slow
 def test_views_for_people(estimate):
     from rich.console import Console
 
@@ -75,6 +77,7 @@ def test_views_for_people(estimate):
     assert chart["layer"]
 
 
+@pytest.mark.slow
 def test_labels_are_text_and_nothing_else(tmp_path):
     """Neither a terminal's markup nor a page's script can be reached from a label."""
     from rich.console import Console
@@ -102,6 +105,7 @@ def test_labels_of_several_kinds_leave_as_text():
     assert e.to_pandas()["value"].tolist() == ["1", "a", "2"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("k", "epsilon", "block", "n"),
     [(3, 2.0, 4, 60), (3, 3.0, 2, 60), (64, 5.0, 2, 500), (20, 3.0, 8, 400), (1000, 4.0, 64, 2000)],

@@ -77,6 +77,7 @@ def noisy_supports(k, epsilon, n, seed, p=None):
     return (rng.binomial(holders, p) + rng.binomial(n - holders, q)).astype(float), p, q
 
 
+@pytest.mark.slow
 @given(some_counts, probabilities())
 def test_water_filling_is_optimal(counts, pq):
     f = water_filling(counts, *pq)
@@ -88,6 +89,7 @@ def test_water_filling_is_optimal(counts, pq):
         np.testing.assert_allclose(f, 1 / counts.size)
 
 
+@pytest.mark.slow
 @given(some_counts, probabilities(), st.integers(0, 2**32))
 def test_no_random_point_of_the_simplex_is_more_likely(counts, pq, seed):
     part = [(counts, *pq)]
@@ -99,6 +101,7 @@ def test_no_random_point_of_the_simplex_is_more_likely(counts, pq, seed):
         assert log_likelihood(part, f) <= best + 1e-12 * (1 + abs(best) + counts.sum())
 
 
+@pytest.mark.slow
 @given(some_counts, probabilities(), st.randoms(use_true_random=False))
 def test_water_filling_knows_no_labels_and_no_scale(counts, pq, random):
     found = water_filling(counts, *pq)
@@ -122,12 +125,14 @@ def test_water_filling_by_hand():
     np.testing.assert_allclose(water_filling([1e300, 1e300], 0.5, 0.25), [0.5, 0.5])
 
 
+@pytest.mark.slow
 @given(some_counts, probabilities())
 def test_one_part_is_water_filling(counts, pq):
     found = pooled_supports([(counts, *pq)])
     np.testing.assert_allclose(found, water_filling(counts, *pq), atol=1e-12)
 
 
+@pytest.mark.slow
 @given(collections())
 def test_pooled_supports_are_optimal(parts):
     f = pooled_supports(parts)
@@ -137,6 +142,7 @@ def test_pooled_supports_are_optimal(parts):
         assert kkt_residual(parts, f) < 1e-12
 
 
+@pytest.mark.slow
 @given(collections(), st.integers(0, 2**32), st.randoms(use_true_random=False))
 def test_pooled_supports_beat_random_points_and_know_no_labels(parts, seed, random):
     found = pooled_supports(parts)
@@ -183,6 +189,7 @@ def channels(draw):
     return counts, matrix
 
 
+@pytest.mark.slow
 @given(channels(), st.integers(0, 2**32))
 def test_every_step_climbs_and_stays_on_the_simplex(case, seed):
     counts, matrix = case
@@ -197,6 +204,7 @@ def test_every_step_climbs_and_stays_on_the_simplex(case, seed):
     assert np.all(np.diff(likelihood) >= -1e-12 * (1 + np.abs(likelihood[0])))
 
 
+@pytest.mark.slow
 @given(channels(), st.randoms(use_true_random=False))
 def test_the_iteration_knows_no_labels(case, random):
     counts, matrix = case

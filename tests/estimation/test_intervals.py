@@ -81,6 +81,7 @@ def hard_truths(m, n):
     return sorted(own for own in {*rare, n // 2, n - 1, n} if own <= n)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("sampling", [False, True], ids=["fixed", "sample"])
 @pytest.mark.parametrize("epsilon", EPSILONS)
 @pytest.mark.parametrize("name", NAMES)
@@ -93,6 +94,7 @@ def test_exact_intervals_never_cover_less(name, epsilon, sampling):
                 assert found >= level, (n, own, level, found)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("sampling", [False, True], ids=["fixed", "sample"])
 @pytest.mark.parametrize("epsilon", EPSILONS)
 @pytest.mark.parametrize("name", NAMES)
@@ -117,6 +119,7 @@ def test_score_intervals_alone_would_not_do():
     assert coverage(automatic, 20, 0, p, q, 0.99, False) >= 0.99
 
 
+@pytest.mark.slow
 def test_intervals_hold_together():
     """Null hypothesis: all 20 intervals hold at once in at least 95 % of the runs."""
     m, n, runs = dn.OUE(20, 1.0), 1000, 500
@@ -253,6 +256,7 @@ def hard_population(m, n):
     return fixed_population(np.concatenate([f, (1 - f.sum()) * steps / steps.sum()]), n)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("level", [0.95, 0.99])
 @pytest.mark.parametrize("method", ["projected", "normalized", "likelihood"])
 @pytest.mark.parametrize("m", [dn.OUE(12, 2.0), dn.GRR(12, 1.0)], ids=["oue", "grr"])
@@ -274,6 +278,7 @@ def test_belts_cover(m, method, level):
     assert binom.cdf(worst, belts * draws, level - 0.015) > FALSE_ALARM / truth.size, hits
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("sampling", [False, True], ids=["fixed", "sample"])
 def test_belts_of_their_own_data_cover(sampling):
     """Null hypothesis: plug-in and estimate from the same 400 answers, coverage at least 0.935."""
@@ -288,6 +293,7 @@ def test_belts_of_their_own_data_cover(sampling):
     assert binom.cdf(hits.min(), runs, 0.935) > FALSE_ALARM / truth.size, hits
 
 
+@pytest.mark.slow
 def test_belts_cover_a_value_that_nearly_all_have():
     """Null hypothesis: coverage of 0.935 for a value with f = 1 - 1/n, and for the absent ones."""
     m, n, draws, rng = dn.OUE(6, 1.0), 400, 1500, np.random.default_rng(8)
@@ -301,6 +307,7 @@ def test_belts_cover_a_value_that_nearly_all_have():
     assert binom.cdf(hits.min(), draws, 0.935) > FALSE_ALARM / 6, hits
 
 
+@pytest.mark.slow
 def test_belts_of_an_unbiased_decoder_know_its_error():
     """Null hypothesis: the variance is the stated one (chi-square), the bias 0 (6.5 sigma)."""
     m, n, runs = dn.OUE(6, 1.0), 5000, 1000

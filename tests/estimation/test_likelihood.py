@@ -83,6 +83,7 @@ def draw(m, n, shape="zipf", seed=1):
     return m.privatize(rng.choice(m.domain.size, n, p=population(shape, m.domain.size)), rng)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", [*NAMES, "brr"])
 @pytest.mark.parametrize("epsilon", [0.5, 3.0])
 def test_the_ratio_is_that_of_the_guarantee(name, epsilon):
@@ -98,6 +99,7 @@ def test_the_ratio_is_that_of_the_guarantee(name, epsilon):
         np.testing.assert_allclose(law, expected, rtol=1e-9)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", [*NAMES, "brr"])
 @pytest.mark.parametrize("epsilon", [0.5, 1.0, 4.0])
 def test_the_certificate_holds_everywhere(name, epsilon):
@@ -124,6 +126,7 @@ def test_extreme_budgets(name, epsilon):
         assert certificate(likelihoods(reports), found.frequencies) < 1e-8
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", NAMES)
 def test_no_other_estimate_is_likelier(name):
     reports = draw(dn.mechanism(name, 12, 1.0), 2000)
@@ -150,6 +153,7 @@ def test_both_solvers_find_the_maximum(solve, most, name):
     assert certificate(likelihoods(reports), point.f) < 1e-9
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["oue", "ss", "olh", "hr", "hrr"])
 @pytest.mark.parametrize("epsilon", [1.0, 4.0, 8.0])
 @pytest.mark.parametrize(("shape", "n"), [("zipf", 3000), ("spikes", 3000), ("uniform", 30)])
@@ -216,6 +220,7 @@ def test_equal_reports_are_brought_together():
     assert a.value == pytest.approx(b.value, rel=1e-13)
 
 
+@pytest.mark.slow
 def test_supports_need_not_be_kept(monkeypatch):
     """Hashed reports read in pieces, with several threads: the same maximum."""
     monkeypatch.setattr(supports, "PIECE", 1 << 14)
@@ -277,6 +282,7 @@ def test_a_start_does_not_change_the_maximum():
     assert maximise([reports], most_passes=1, start=corner).frequencies[7] == 1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["oue", "olh"])
 @pytest.mark.parametrize(("k", "shape"), [(6, "zipf"), (20, "spikes")])
 def test_the_efficient_estimate_has_the_stated_covariance(name, k, shape):

@@ -44,6 +44,7 @@ def test_every_method_has_errors_of_a_stated_kind(reports, name):
     assert (e.certificate is not None) == (name == "likelihood")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("errors", ["score", "exact", "bootstrap"])
 def test_errors_can_be_chosen(tally, errors):
     e = tally.estimate("projected", errors=errors)
@@ -79,6 +80,7 @@ def test_simultaneous_intervals_are_wider(reports, method):
     assert np.ptp(all_of_them.intervals) > np.ptp(one.intervals)
 
 
+@pytest.mark.slow
 def test_a_bootstrap_of_the_same_tally_is_the_same(tally):
     first, second = (tally.estimate("ibu", errors="bootstrap") for _ in range(2))
     assert first.to_json() == second.to_json()

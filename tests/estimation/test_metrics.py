@@ -66,6 +66,7 @@ def test_values_by_hand():
     assert l1([0.5, 0.5], [-0.25, 1.25]) == 1.5  # unbiased estimates may leave the simplex
 
 
+@pytest.mark.slow
 @given(pairs(strictly_positive=True), st.sampled_from([2.0, math.e, 10.0]))
 def test_divergences_agree_with_scipy(pair, base):
     f, g = pair
@@ -75,6 +76,7 @@ def test_divergences_agree_with_scipy(pair, base):
         assert jensen_shannon_distance(f, g, base) == pytest.approx(js, rel=1e-6)
 
 
+@pytest.mark.slow
 @given(pairs())
 def test_zeros_follow_the_conventions(pair):
     f, g = pair
@@ -84,6 +86,7 @@ def test_zeros_follow_the_conventions(pair):
     assert math.isfinite(jensen_shannon(f, g))
 
 
+@pytest.mark.slow
 @given(pairs())
 def test_symmetry_and_bounds(pair):
     f, g = pair
@@ -100,6 +103,7 @@ def test_symmetry_and_bounds(pair):
     assert jensen_shannon(f, g) <= l1(f, g) / 2 + 1e-12
 
 
+@pytest.mark.slow
 @given(pairs(), st.randoms(use_true_random=False))
 def test_zero_exactly_for_equals_and_blind_to_order(pair, random):
     f, g = pair
@@ -208,6 +212,7 @@ def takers():
     }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", list(takers()))
 def test_labels_are_aligned_and_wrong_ones_are_refused(name):
     take = takers()[name]

@@ -70,6 +70,7 @@ any_vector = arrays(np.float64, st.integers(2, 20), elements=st.floats(-2, 2))
 orders = st.randoms(use_true_random=False)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", CATALOGUE)
 @settings(max_examples=40)
 @given(noisy(), orders)
@@ -199,6 +200,7 @@ def uneven(case, seed):
     return x, a * scale, b * scale
 
 
+@pytest.mark.slow
 @given(noisy(), st.integers(0, 2**32), st.booleans())
 def test_mle_apx_is_optimal(case, seed, same):
     x, a, b = case if same else uneven(case, seed)
@@ -234,6 +236,7 @@ def test_mle_apx_agrees_with_a_general_solver(case, seed):
     np.testing.assert_allclose(found, best.x, atol=1e-3)
 
 
+@pytest.mark.slow
 @given(noisy())
 def test_mle_apx_has_the_closed_form_of_a_common_line(case):
     x, a, b = case
@@ -297,6 +300,7 @@ def test_the_fit_tells_flat_from_skewed():
     assert 1.3 < zipf < 2.1
 
 
+@pytest.mark.slow
 def test_large_domains_stay_exact():
     k = 20_000
     f = 1 / np.arange(1, k + 1) ** 1.2

@@ -59,6 +59,7 @@ def test_without_noise_the_frequencies_are_recovered(family):
             assert e.errors == "regression"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("family", [dn.ORR, dn.CMS])
 def test_least_squares_is_unbiased_and_its_intervals_cover(family):
     """150 runs with other hash functions; a third of the answers are not among the candidates.
@@ -86,6 +87,7 @@ def test_least_squares_is_unbiased_and_its_intervals_cover(family):
     assert min(binom.cdf(hits, runs, 0.93).min(), binom.sf(hits - 1, runs, 0.97).min()) > 1e-9
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("family", [dn.ORR, dn.CMS, dn.HCMS])
 @pytest.mark.parametrize("population", ["respondents", "everyone"])
 def test_errors_of_a_frequent_answer_tell_respondents_from_everyone(family, population):
@@ -119,6 +121,7 @@ def test_a_frequent_answer_has_the_variance_of_its_own_cells():
     assert own_excess(dn.CMS(9, 1.0)) == pytest.approx(0, abs=1e-9)
 
 
+@pytest.mark.slow
 def test_collisions_of_candidates_are_taken_out():
     """Few cohorts and many reports: what is left of the squared error is far below a tenth."""
     people = dict(zip(KNOWN[:10], (300_000, 200_000, 150_000, *[50_000] * 7), strict=True))
@@ -135,6 +138,7 @@ def test_collisions_of_candidates_are_taken_out():
     assert squares["lasso"] < squares["least-squares"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("sum_to_one", [False, True])
 @pytest.mark.parametrize("size", [1, 7, 200])
 def test_non_negative_least_squares_is_optimal(size, sum_to_one):
@@ -170,6 +174,7 @@ def test_nnls_is_a_distribution_and_the_best_one():
     assert squares(free.frequencies) < squares(f.frequencies) < squares(projected)
 
 
+@pytest.mark.slow
 def test_lasso_reports_no_absent_candidate_more_often_than_it_says():
     """100 runs, 2,000 candidates of which 20 occur, beside one frequent answer that is unknown.
 
@@ -189,6 +194,7 @@ def test_lasso_reports_no_absent_candidate_more_often_than_it_says():
     assert found.min() > 0.9 * runs
 
 
+@pytest.mark.slow
 def test_lasso_of_many_candidates_and_what_it_says_of_the_dropped():
     people = dict(zip(KNOWN, [4_000] * 5 + [0] * 25, strict=True)) | dict.fromkeys(UNKNOWN, 50)
     m = dn.ORR(dn.Text(), 2.0, cohorts=64, width=128)

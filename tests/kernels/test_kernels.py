@@ -217,6 +217,7 @@ def test_large_subsets_survive_a_shortage_of_words(size):
     np.testing.assert_array_equal(members[np.arange(n), values], kept)
 
 
+@pytest.mark.slow
 def test_hashes_are_three_wise_independent():
     """Chi-square of the cells of three values under random hashes against the uniform law."""
     m = dn.OLH(1000, 1.0, g=4)
@@ -250,6 +251,7 @@ def test_support_counts_follow_the_definition():
     assert m.count(data).tolist() == plain
 
 
+@pytest.mark.slow
 def test_kernels_compile_where_nothing_can_be_cached():
     script = """
 import numba.core.caching

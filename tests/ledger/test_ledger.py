@@ -68,6 +68,7 @@ def beside(path):
 # ---- integers
 
 
+@pytest.mark.slow
 @given(st.lists(st.fractions(min_value=1, max_value=10**9), min_size=1, max_size=20))
 def test_integers_never_under_charge(ratios):
     """In exact numbers: the product of the ratios is at most e^(sum of the integer costs)."""
@@ -179,6 +180,7 @@ def test_a_table_is_charged_before_it_is_randomised(ledger):
     assert (ledger.spent("ann"), ledger.spent("bob")) == (1.5, 3.0)
 
 
+@pytest.mark.slow
 def test_many_subjects_at_once(ledger, path):
     subjects = [f"person {i}" for i in range(20_000)]
     assert ledger.charge_all(subjects, "phones", 1.0, "round 1") == 20_000
@@ -364,6 +366,7 @@ def test_a_clone_that_went_its_own_way_is_refused(ledger, path, tmp_path):
         Ledger(clone, beside(path))
 
 
+@pytest.mark.slow
 def test_every_byte_of_a_small_ledger(ledger, path):
     """Flipped one after the other: refused, or harmless. The terms and entries are all covered."""
     ledger.charge("ann", "phones", 1.0, "token")
@@ -619,6 +622,7 @@ class Histories(RuleBasedStateMachine):
 
 
 TestHistories = Histories.TestCase
+TestHistories.pytestmark = pytest.mark.slow
 TestHistories.settings = settings(max_examples=15, stateful_step_count=20, deadline=None)
 
 
@@ -634,6 +638,7 @@ class Some:
         self.spent = {who: sum(c.get(who, 0) for c in collections.values()) for who in names}
 
 
+@pytest.mark.slow
 @given(
     st.dictionaries(st.integers(0, 99), st.integers(1, 9).map(lambda x: x * 10**5), max_size=80),
     st.integers(1, 9),

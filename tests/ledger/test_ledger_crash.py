@@ -20,7 +20,10 @@ from deniable.errors import BudgetSpent
 from deniable.ledger import Ledger
 from processes import fork
 
-pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork and kill")
+pytestmark = [
+    pytest.mark.crash,
+    pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork and kill"),
+]
 HERE = Path(__file__).parent
 BUDGET, COST = 4.0, 0.25
 PEOPLE = [f"person {i}" for i in range(6)]

@@ -143,6 +143,7 @@ class TwoHashes(dn.RAPPOR):
     small_design = {"cohorts": 2, "width": 4, "hashes": 2, "seed": 3}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "law", [
         channel.fixed_coins,
@@ -213,6 +214,7 @@ def test_the_second_moment_is_found_in_the_cells(family):
     assert second_moment(m, m.tally(m.privatize(values, rng)).counts) == pytest.approx(truth, 0.05)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("family", OPEN)
 def test_more_hash_functions_never_help(family):
     """Kairouz et al. found h = 1 by simulation; the formula of the variance says the same."""
@@ -252,6 +254,7 @@ def people(rng, n=20_000):
 WORDS = [f"word {i}" for i in range(300)]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("family", "design"),
     [
@@ -302,6 +305,7 @@ def test_methods_know_the_outside(family, method):
         assert e.frequencies[place] == pytest.approx(truth[place], abs=error)
 
 
+@pytest.mark.slow
 def test_an_outside_that_is_ignored_biases_every_candidate():
     """Least likely values of a list that should hold all answers get what is not on the list."""
     rng = np.random.default_rng(6)
@@ -340,6 +344,7 @@ def test_an_unknown_answer_has_the_mean_of_all_filters(width, hashes):
         assert _unknown(width, hashes, ratios)[ones] == pytest.approx(np.mean(weights))
 
 
+@pytest.mark.slow
 def test_the_likelihood_with_an_outside_has_its_maximum_where_it_says():
     rng = np.random.default_rng(10)
     values, _ = people(rng)
@@ -362,6 +367,7 @@ def test_what_was_asked_survives_as_bytes():
     assert np.array_equal(again.estimate().frequencies, asked.estimate().frequencies)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("method", ["unbiased", "bayes", "likelihood", "least-squares", "nnls"])
 def test_a_frequent_answer_that_nobody_listed_does_not_spoil_intervals(method):
     """One unknown answer has 60 %. Null hypothesis: intervals cover with at least 0.88, each."""
@@ -400,6 +406,7 @@ def test_collisions_never_take_more_variance_away_than_there_is():
         assert e.frequencies[0] == pytest.approx(0.8, abs=0.1)
 
 
+@pytest.mark.slow
 def test_the_default_sees_a_frequent_value_among_noisier_ones():
     """Its own collisions are few, those of the others many: errors as the formula says, or less."""
     counts, errors = np.array([18_000, 1_000, 500, 500]), []

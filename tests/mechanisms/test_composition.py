@@ -30,6 +30,7 @@ LASTING = dn.LOSUE(4, 2.0, 0.5).guarantee
 # ---- guarantees as data
 
 
+@pytest.mark.slow
 @given(GUARANTEES)
 def test_ratios_multiply_or_the_largest_counts(guarantees):
     ratios = [guarantee.ratio for guarantee in guarantees]
@@ -37,6 +38,7 @@ def test_ratios_multiply_or_the_largest_counts(guarantees):
     assert parallel(guarantees).ratio == max(ratios)
 
 
+@pytest.mark.slow
 @given(GUARANTEES, st.integers(1, 1000), st.integers(0, 5))
 def test_rounds_of_a_composition(guarantees, reports, changes):
     """The composed ratio, so many times: the logarithm of one number, whatever the order."""
@@ -46,6 +48,7 @@ def test_rounds_of_a_composition(guarantees, reports, changes):
     assert sequential(guarantees[::-1]).after(reports) == sequential(guarantees).after(reports)
 
 
+@pytest.mark.slow
 @given(GUARANTEES, GUARANTEES)
 def test_compositions_can_be_composed(first, second):
     for compose in (sequential, parallel):
@@ -68,6 +71,7 @@ def test_what_lasts_in_a_composition_lasts():
     assert parallel([LASTING, Guarantee(Fraction(11, 10))]).after(3) == LASTING.after(3)
 
 
+@pytest.mark.slow
 @given(
     st.floats(0.01, 32),
     st.lists(st.fractions(min_value=Fraction(1, 20), max_value=20), min_size=1, max_size=9),

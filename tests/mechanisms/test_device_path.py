@@ -119,6 +119,7 @@ for module, kernels in {PRIVATISING}.items():
 """
 
 
+@pytest.mark.slow
 def test_compiled_kernels_hold_no_floating_point(tmp_path):
     """Cached machine code cannot be inspected, so a process without a cache compiles it anew."""
     result = subprocess.run(

@@ -132,6 +132,7 @@ def likelihoods(m, data):
     return law[[place[y] for y in data.tolist()]]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("m", [m for m in MEMBERS if m.domain.size > 2], ids=repr)
 def test_the_maximum_of_the_likelihood_is_that_of_expectation_maximisation(m):
     values = np.minimum(np.arange(3000) % m.domain.size, np.arange(3000) % 3)
@@ -168,6 +169,7 @@ def test_every_method_of_supports_reads_the_counts():
         assert e.frequencies.sum() == pytest.approx(1)
 
 
+@pytest.mark.slow
 def test_decoding_a_million_values_takes_as_long_as_with_hr():
     """Only shown (-s): times are no unit tests."""
     k = 10**6

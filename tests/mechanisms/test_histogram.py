@@ -194,6 +194,7 @@ def test_a_byte_that_no_report_has_is_refused_wherever_it_is():
                     m.tally(Reports(m, data))
 
 
+@pytest.mark.slow
 def test_simulated_counts_have_the_law_of_counted_reports():
     """Chi-square of the simulated squared errors against the variance formula."""
     m, runs = dn.SHE(7, 1.0), 500

@@ -38,6 +38,7 @@ def simulated(m, x, runs, seed, **choices):
     return [dn.Tally.of_counts(m, m.count(row), len(x)).estimate(**choices) for row in data]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("law", laws.MEAN_LAWS, ids=lambda f: f.__name__)
 def test_the_laws_of_means_hold(law):
     law(dn.DRR)
@@ -146,6 +147,7 @@ def test_the_worst_case_is_that_of_the_saddle_point(epsilon, worst):
     assert worst_of_all(DRR(dn.Number(0, 1), epsilon)) == pytest.approx(worst, rel=2.5e-3)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("epsilon", "steps", "uniform"),
     [(0.25, 1, 64.00), (0.5, 1, 16.00), (1, 1, 4.016), (1.25, 2, 2.456), (1.5, 2, 1.584),
@@ -212,6 +214,7 @@ def test_predictions_never_grow_with_the_number_of_people():
     assert all(later < earlier for earlier, later in itertools.pairwise(widths))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("epsilon", "variance"), [(1.0, 3.916), (2.0, 0.683), (4.0, 0.0962)])
 def test_errors_are_those_of_the_formula(epsilon, variance):
     """Null hypothesis: 400 errors are normal with the exact variance; two-sided.
@@ -232,6 +235,7 @@ def test_errors_are_those_of_the_formula(epsilon, variance):
     assert binom.sf(hits - 1, runs, 0.985) > FALSE_ALARM
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("n", [5, 40, 200, 1_000, 10_000])
 @pytest.mark.parametrize("epsilon", EPSILONS)
 def test_intervals_cover_means_of_skewed_numbers(epsilon, n):
@@ -244,6 +248,7 @@ def test_intervals_cover_means_of_skewed_numbers(epsilon, n):
         assert binom.cdf(hits, runs, least) > FALSE_ALARM, (name, hits / runs)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("epsilon", [1.0, 4.0])
 def test_intervals_about_everyone_cover_their_mean(epsilon):
     """Null hypothesis: coverage of 0.93 to 0.97, each collection from another sample."""
@@ -258,6 +263,7 @@ def test_intervals_about_everyone_cover_their_mean(epsilon):
     assert binom.sf(hits - 1, runs, 0.97) > FALSE_ALARM
 
 
+@pytest.mark.slow
 def test_the_spread_of_answers_is_estimated_without_bias():
     """Null hypothesis: the mean of 300 estimates is within a small bias of the variance of x."""
     n, runs = 10_000, 300
@@ -307,6 +313,7 @@ def test_numbers_are_encoded_clipped_and_scaled_back():
     assert e.words == "mean of answers in [0, 10]"
 
 
+@pytest.mark.slow
 def test_parts_with_several_epsilons_are_combined():
     """Null hypothesis: 300 errors have the variance that the combination claims, about."""
     domain, n, runs = dn.Number(0, 1), 2_000, 300

@@ -24,6 +24,7 @@ BITS = {"one": 3 << 62, "zero": 1 << 62}
 UNARY = [dn.LSUE, dn.LOUE, dn.LSOUE, dn.LOSUE]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("family", CHAINS)
 @given(in_all=st.floats(0.01, 12.0), part=st.floats(0.05, 0.95), k=st.integers(2, 200))
 def test_both_epsilons_are_met_and_neither_is_exceeded(family, in_all, part, k):
@@ -147,6 +148,7 @@ def law_of_history(m, begun, keys):
     return enumerate_reports(reports, 0)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("m", "begun", "keys"),
     [
@@ -170,6 +172,7 @@ def test_new_keys_cost_what_is_stated(m, begun, keys):
     assert m.guarantee.after(changes=10**6) == m.guarantee.after(changes=len(keys) - 1)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("m", "begun", "histories"),
     [
@@ -256,6 +259,7 @@ def test_the_papers_calibration_survives_as_thresholds():
     assert dn.LSUE(9, 2.0, calibration="paper") == dn.LSUE(9, 2.0)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("w", [1, 2, 3, 5])
 def test_any_number_of_questions_spends_epsilon_exactly(w):
     """One question alone differs in one bit, so its coin may be sharper."""
@@ -273,6 +277,7 @@ def test_all_questions_asked_is_sue():
     assert m.variance(1, 0.3) == pytest.approx(sue.variance(1, 0.3))
 
 
+@pytest.mark.slow
 def test_bulk_asks_every_set_and_flips_as_it_says():
     """Chi-square over all (asked, yes) of small designs, w below and above half: p > 1e-9."""
     for w in (1, 3, 4, 5):

@@ -71,6 +71,7 @@ def worst_ratios(device, epochs, calls_an_epoch=1):
     return worst
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("epochs", "samples", "updates", "votes", "gaps"),
     [(4, 1, 1, 1, (1,)), (4, 1, 2, 1, (1,)), (3, 2, 1, 1, (1, 2)), (3, 2, 3, 2, (2,))],
@@ -90,12 +91,14 @@ def test_no_transcript_breaks_the_promise(epochs, samples, updates, votes, gaps)
         assert max(worst.values()) == plan.guarantee.ratio
 
 
+@pytest.mark.slow
 def test_a_server_that_calls_twice_learns_no_more():
     plan = Thresh(1.0, 3, 1, MANY, 2, votes=1, gaps=(1,))
     worst = worst_ratios(ThreshDevice(plan), 3, calls_an_epoch=2)
     assert max(worst.values()) == plan.guarantee.ratio
 
 
+@pytest.mark.slow
 def test_enumeration_catches_a_device_that_votes_too_often():
     class Eager(ThreshDevice):
         def vote(self, epoch, count, coins):
@@ -187,6 +190,7 @@ def test_the_crowd_spends_what_devices_spend():
     assert {1, 2} <= set(crowd.votes.tolist())
 
 
+@pytest.mark.slow
 def test_the_crowd_sends_what_devices_send():
     """Null: transcripts of a crowd of one have the law that the device's enumeration gives.
 
@@ -212,6 +216,7 @@ def test_the_crowd_sends_what_devices_send():
     assert chisquare([seen[sent] for sent in law], expected).pvalue > 1e-6
 
 
+@pytest.mark.slow
 def test_without_a_change_updates_are_rarer_than_delta():
     """Null: a run without change has a second update with probability at most delta = 0.2.
 
@@ -228,6 +233,7 @@ def test_without_a_change_updates_are_rarer_than_delta():
     assert binom.sf(false - 1, 60, 0.2) > 1e-6
 
 
+@pytest.mark.slow
 def test_detection_is_what_happens():
     """Null: a change is noticed at once with the probability that `detection` gives."""
     rng = np.random.default_rng(6)
@@ -343,6 +349,7 @@ def test_wrong_columns_are_refused():
     assert SCALE // 2 < plan.vote_keep < plan.estimate_keep < SCALE
 
 
+@pytest.mark.slow
 def test_the_example_runs_as_its_documentation_says(tmp_path):
     """Small, and without its study of false updates, which has its own test here."""
     script = ROOT / "examples" / "thresh.py"

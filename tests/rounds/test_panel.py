@@ -29,6 +29,7 @@ def remembered(m, history):
     return reports
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("family", FAMILIES, ids=lambda f: f.name)
 def test_two_rounds_follow_the_exact_law_of_a_device(family):
     """Chi-square over pairs of reports, from the enumerated law; p > 1e-9.
@@ -53,6 +54,7 @@ def test_two_rounds_follow_the_exact_law_of_a_device(family):
         assert chi2.sf(statistic, len(places) - 1) > FALSE_ALARM
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("family", FAMILIES, ids=lambda f: f.name)
 def test_old_answers_come_back(family):
     """A device that returns to an answer pays nothing new, and each key is drawn once."""

@@ -61,6 +61,7 @@ def panels(m, answers, runs, rng):
 REMEMBERING = {name: f for name, f in dn.mechanisms().items() if issubclass(f, Memoised)}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", [name for name in REMEMBERING if name != "rappor"])
 def test_a_memo_repeats_its_noise_exactly_as_stated(name):
     """The device enumerated: the covariance of what two reports of one memo say about a value."""
@@ -295,6 +296,7 @@ def words(thing):
     return " ".join(printed(thing).split())
 
 
+@pytest.mark.slow
 def test_series_are_shown(tmp_path):
     rng = np.random.default_rng(2)
     rounds = collect(dn.OUE(12, 1.0), [[100 * (v + 1) for v in range(12)]] * 3, rng)
@@ -448,6 +450,7 @@ def test_one_round_is_itself():
         assert one.intervals == pytest.approx(same.intervals, abs=1e-15)
 
 
+@pytest.mark.slow
 def test_the_variance_of_a_panel_with_holes_is_as_stated():
     """H0: the sum over runs of ((pooled - truth) / s.e.)^2 is chi-square (normal errors).
 
@@ -468,6 +471,7 @@ def test_the_variance_of_a_panel_with_holes_is_as_stated():
     assert low < total < high, f"{total / (4 * runs)}: chance does this with {RARE}"
 
 
+@pytest.mark.slow
 def test_intervals_of_a_panel_hold_and_those_of_fresh_people_do_not():
     """H0: "same" covers at least 94.5 % (nominally 95 %); the control: "fresh" at most 70 %.
 
@@ -562,6 +566,7 @@ STABLE = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("name", "k", "epsilon", "sizes"), STABLE)
 def test_false_alarms_are_as_rare_as_stated(name, k, epsilon, sizes):
     """H0: a stable series has any flag with probability at most 5 %."""
@@ -571,6 +576,7 @@ def test_false_alarms_are_as_rare_as_stated(name, k, epsilon, sizes):
     assert binom.sf(bad - 1, runs, 0.05) > RARE, f"{bad} of {runs}"
 
 
+@pytest.mark.slow
 def test_values_that_did_not_change_are_left_alone_by_those_that_did():
     """H0: with two values trading places, any other is flagged with probability at most 5 %."""
     before, after = np.array([0.5, 0.2, 0.15, 0.1, 0.05]), np.array([0.2, 0.5, 0.15, 0.1, 0.05])
@@ -596,6 +602,7 @@ def test_a_real_change_is_seen_where_it_was():
     assert found._repr_html_().count("<tr>") == 7
 
 
+@pytest.mark.slow
 def test_intervals_of_differences_hold_together():
     """H0: all intervals of a series hold the true changes with at least 94 % (nominally 95 %)."""
     rng, runs, held = np.random.default_rng(10), 1000, 0
@@ -609,6 +616,7 @@ def test_intervals_of_differences_hold_together():
     assert binom.cdf(held, runs, 0.94) > RARE, f"{held} of {runs}"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "m",
     [
@@ -646,6 +654,7 @@ def test_a_baseline_is_compared_with_every_other_round():
     )
 
 
+@pytest.mark.slow
 def test_a_panel_sees_more_and_still_keeps_its_word():
     """H0 for the stable panel: any flag with at most 5 %; 3 % of a panel of 4000 then change.
 
@@ -666,6 +675,7 @@ def test_a_panel_sees_more_and_still_keeps_its_word():
     assert seen["fresh"] < 40, seen
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("family", [dn.LGRR, dn.LSUE, dn.LOSUE, dn.LOLH, dn.BasicRAPPOR])
 def test_devices_with_memos_differ_between_rounds_as_stated(family):
     """H0: (x_2 - x_1)^2 over V_1 + V_2 - 2 C sums to chi-square, value by value."""
@@ -718,6 +728,7 @@ def run(files, monkeypatch, capsys):
     return once
 
 
+@pytest.mark.slow
 def test_the_command_shows_the_series_and_what_changed(files, run):
     rounds = ("week-10.parquet", "week-9.parquet", "week-11.tally")
     text = run("series", *rounds, "-c", "chart.svg", "--values", "car, bus")

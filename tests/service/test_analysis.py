@@ -30,6 +30,7 @@ def collection(divide):
     return survey_of(data).collection
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("divide", ["split", "sampled"])
 def test_intervals_hold_the_share_among_all_respondents(tmp_path, divide):
     """Null: a 95 % interval holds it with at least 93 %; chance fails this with less than 1e-6.
@@ -129,6 +130,7 @@ def many(tmp_path, k):
     return store, Analysis(store)
 
 
+@pytest.mark.slow
 def test_what_is_remembered_has_a_limit_of_bytes(tmp_path, monkeypatch):
     """However large each estimate is; what is asked for again at once is not computed again."""
     monkeypatch.setattr(analysis, "REMEMBERED", 300_000)

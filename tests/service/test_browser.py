@@ -26,6 +26,7 @@ from hostile import Site, serving
 from page_collectors import PARTNER_KEY, collecting
 from places import ROOT
 
+pytestmark = pytest.mark.network
 OUT = ROOT / "out" / "pages"
 SURVEY = """
 title = "Health at work"

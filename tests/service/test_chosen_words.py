@@ -119,6 +119,7 @@ def test_every_noisy_byte_listens_to_its_own_word(size):
                 assert row == drawn[:value] + drawn[value + 1 :]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("size", SIZES)
 def test_every_other_answer_can_be_in_a_set_and_out_of_it(size):
     m = dn.SS(size, 1.0)

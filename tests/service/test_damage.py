@@ -21,6 +21,7 @@ def source(tmp_path_factory):
         yield path
 
 
+@pytest.mark.slow
 def test_every_damage_is_named(source):
     rng, unnoticed, tried = random.Random(1), [], 0
     for name, damage in damages.damages(str(source), rng, rows=1):
@@ -73,6 +74,7 @@ def test_a_damage_is_named_by_what_it_is(source, change, said):
     assert said in damages.tried(source, damages._do(change.format(one=one)))
 
 
+@pytest.mark.slow
 def test_bytes_that_change_in_the_file_are_noticed(source, tmp_path):
     """Or they lie where nothing is kept: all that the tables say is as it was."""
 
@@ -99,6 +101,7 @@ def test_bytes_that_change_in_the_file_are_noticed(source, tmp_path):
     assert noticed > 20
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "change",
     [

@@ -9,6 +9,7 @@ from browsers import browsing, programs
 from deniable.collection.client import Client
 from page_collectors import PARTNER_KEY, collecting
 
+pytestmark = pytest.mark.network
 #: Names that every object of JavaScript has.
 AWKWARD = ["__proto__", "constructor", "toString", "hasOwnProperty"]
 SURVEY = f"""

@@ -15,7 +15,10 @@ from collectors import Collector
 from deniable.service.store import open_store
 from faults import World, operations
 
-pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="needs kill and file limits")
+pytestmark = [
+    pytest.mark.crash,
+    pytest.mark.skipif(not hasattr(os, "fork"), reason="needs kill and file limits"),
+]
 
 
 @pytest.mark.parametrize("seed", [1, 2])

@@ -17,6 +17,7 @@ from deniable.errors import InvalidArgument, StoreUnavailable
 from deniable.service.store import Outcome, links, open_store
 from deniable.service.store.postgres import _LOCK
 
+pytestmark = pytest.mark.network
 MARKS = marks(64)
 COUNTED, KNOWN = Outcome.counted, Outcome.known
 #: Limits that a test can wait for; a connection takes 2 seconds at least.
@@ -147,6 +148,7 @@ def test_a_server_that_ceases_to_sync_is_noticed(store, server, name):
 
 CONSTANTS = {f"store.links.{name}": value for name, value in SHORT.items()} | {
     "store.links.IDLE": 10, "writer.PATIENCE": 3, "writer.FINISH": 1, "run.GRACE": 1, "run.END": 4,
+    "access.FRESH": 0,
 }  # fmt: skip
 
 
@@ -162,7 +164,6 @@ def test_a_collector_lives_while_its_database_hangs(server):
     collector = Collector(address, constants=CONSTANTS)
     try:
         assert collector.post(sent(0).to_json()) == 201
-        time.sleep(1.1)  # tokens are remembered for a second
         with paused(server):
             found = []
             asking = [

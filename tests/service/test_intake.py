@@ -117,6 +117,7 @@ def countable(m, row):
     return True
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("spec", SPECS)
 def test_the_check_of_a_row_agrees_with_counting(spec):
     """A row that passes alone must never spoil the group that it is counted with."""
@@ -136,6 +137,7 @@ def test_the_check_of_a_row_agrees_with_counting(spec):
 # ---- bodies of submissions
 
 
+@pytest.mark.slow
 @by_case
 def test_mutated_submissions_are_refused_or_harmless(vector):
     """Whatever becomes of the bytes: a problem below 500, or a sound report."""
@@ -192,6 +194,7 @@ def test_a_batch_is_counted_exactly(collection):
         assert tally.mechanism.possible_counts(tally.counts, tally.n)
 
 
+@pytest.mark.slow
 @by_collection
 def test_mutated_batches_are_refused_or_counted_as_they_say(collection):
     """Never another error, and never a count that the reports do not have."""
@@ -556,6 +559,7 @@ def test_a_key_that_stands_twice_is_malformed(collection):
             assert problem(intake, body.replace(place, other, 1)) == "malformed", other
 
 
+@pytest.mark.slow
 def test_a_small_file_that_stands_for_many_rows_is_not_read(tmp_path, monkeypatch):
     """Two million equal reports, and a long text 20,000 times: files of a few kilobytes."""
     monkeypatch.setattr(reports, "MOST_BYTES", 1 << 20)

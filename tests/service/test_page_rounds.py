@@ -7,6 +7,7 @@ import pytest
 from browsers import browsing
 from page_collectors import collecting
 
+pytestmark = pytest.mark.network
 SURVEY = """
 title = "Every week"
 epsilon = 4.0

@@ -15,6 +15,7 @@ from deniable.service.problems import Problem
 from deniable.service.scripts import client_folder
 from page_collectors import collecting
 
+pytestmark = pytest.mark.network
 SURVEY = """
 title = "<script>alert(1)</script>"
 epsilon = 1.0

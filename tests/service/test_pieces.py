@@ -19,7 +19,7 @@ def entry(mark):
     return packed(MANY, mark_submission(MANY, mark, f"{mark:032x}"))
 
 
-@pytest.fixture(params=["sqlite", "postgres"])
+@pytest.fixture(params=["sqlite", pytest.param("postgres", marks=pytest.mark.postgres)])
 def address(request, tmp_path):
     if request.param == "sqlite":
         return str(tmp_path / "store.db")
@@ -35,6 +35,7 @@ def rows(store):
         }
 
 
+@pytest.mark.slow
 def test_only_touched_pieces_are_there(address):
     store, size = open_store(address, MANY), pieces.PIECE
     store.add([entry(mark) for mark in (0, 1, 2 * size + 7)])

@@ -25,7 +25,7 @@ COUNTED, KNOWN, CONFLICT = Outcome.counted, Outcome.known, Outcome.conflict
 TOMORROW = (datetime.now(UTC) + timedelta(days=2)).date()
 
 
-@pytest.fixture(params=["sqlite", "postgres"])
+@pytest.fixture(params=["sqlite", pytest.param("postgres", marks=pytest.mark.postgres)])
 def address(request, tmp_path):
     """Where a new store can be made."""
     if request.param == "sqlite":
@@ -219,6 +219,7 @@ def add_marks(address, first, last):
         assert store.add([packed(store.collection, sent)]) in ([COUNTED], [KNOWN])
 
 
+@pytest.mark.slow
 def test_processes_that_begin_at_once_share_a_store(address):
     """Three processes make the store, and write marks that overlap: each mark is counted once."""
     here = Path(__file__)
@@ -242,6 +243,7 @@ def test_processes_that_begin_at_once_share_a_store(address):
     store.close()
 
 
+@pytest.mark.slow
 def test_a_store_that_is_written_to_verifies(address):
     """A recount while others write sees one state, not a bit of each."""
     store, writing = open_store(address, TOYS), open_store(address, TOYS)
@@ -308,6 +310,7 @@ def test_only_older_days_are_purged(store, monkeypatch):
     assert store.verify() == []
 
 
+@pytest.mark.slow
 def test_purged_bytes_leave_the_files(address, request, tmp_path):
     """What lies in the tables' files after a purge holds no report of those that were purged."""
     store = open_store(address, TOYS)
@@ -335,6 +338,7 @@ def found_in(folder, sought):
     return [any(needle in content for content in files) for needle in sought]
 
 
+@pytest.mark.slow
 def test_a_purge_that_a_reader_hinders_says_so(tmp_path, monkeypatch):
     """The old bytes stay in SQLite's log as long as somebody reads them: no success is claimed."""
     from deniable.service.store import sqlite
@@ -457,6 +461,7 @@ def test_the_database_of_another_program_is_left_alone(tmp_path):
     assert file.read_bytes() == before
 
 
+@pytest.mark.slow
 def test_a_damaged_file_is_never_counted_on(tmp_path):
     """Random bytes over a part of the file: refused, or everything is still right."""
     rng = np.random.default_rng(5)
@@ -492,6 +497,7 @@ def test_a_folder_that_is_missing_is_no_damage(tmp_path):
 # ---- backups
 
 
+@pytest.mark.slow
 def test_a_backup_while_others_write_is_a_whole_store(tmp_path):
     store = open_store(str(tmp_path / "store.db"), TOYS)
     store.add(entries(100, seed=50))
@@ -531,6 +537,7 @@ def test_a_backup_replaces_nothing(store, tmp_path, address):
     assert (tmp_path / "there").read_bytes() == b"precious"
 
 
+@pytest.mark.slow
 def test_a_backup_that_fails_leaves_no_half_copy(tmp_path):
     store = open_store(str(tmp_path / "store.db"), TOYS)
     store.add(entries(2_000))
@@ -585,6 +592,7 @@ def test_a_token_has_a_name_that_can_be_printed(store, name):
 # ---- PostgreSQL
 
 
+@pytest.mark.slow
 def test_a_server_that_does_not_sync_is_refused(server):
     address = server.database()
     open_store(address, TOYS).close()
@@ -599,6 +607,7 @@ def test_a_server_that_does_not_sync_is_refused(server):
     open_store(address).close()
 
 
+@pytest.mark.slow
 def test_a_server_that_comes_back_is_used_again(server):
     store = open_store(server.database(), TOYS)
     sent = entries(30)

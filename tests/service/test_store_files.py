@@ -191,17 +191,17 @@ def health(collector):
     return collector.ask("GET", "/v2/health")[0]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("way", ["delete", "replace"])
 def test_a_collector_says_that_its_store_is_gone(path, way):
     """503 for submissions and for whoever watches, and a line for the operator."""
     open_store(str(path), MARKS).close()
     bodies = [mark_submission(MARKS, mark, f"{mark:032x}").to_json() for mark in range(9)]
-    with Collector(str(path)) as collector:
+    with Collector(str(path), constants={"access.FRESH": 0}) as collector:
         assert [collector.post(body) for body in bodies[:3]] == [201] * 3
         assert health(collector) == 200
         WAYS[way](path)
         assert [collector.post(body) for body in bodies] == [503] * 9
-        time.sleep(1.1)  # what was read is remembered for a second
         assert health(collector) == 503
         _, told = collector.stop()
     assert "deleted, renamed or replaced while in use" in told
@@ -246,6 +246,7 @@ except StoreUnavailable as error:
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["store", "backup"])
 def test_a_store_that_may_only_be_read_can_be_read(store, path, kind):
     """A file without rights to write, in a folder without."""
@@ -340,6 +341,8 @@ open_store(sys.argv[1]).backup(sys.argv[2])
 """
 
 
+@pytest.mark.network
+@pytest.mark.slow
 @pytest.mark.parametrize("moment", [0, 1, 40])
 def test_a_backup_that_was_killed_does_not_block_the_next(store, path, moment):
     """Before it got its name, at its beginning, and amid its second half."""
@@ -500,6 +503,7 @@ exchange.import_folder(open_store(sys.argv[1]), Path(sys.argv[2]))
 """
 
 
+@pytest.mark.slow
 def test_an_import_that_was_killed_counted_nothing_and_can_be_repeated(tmp_path, monkeypatch):
     folder, whole = exported(tmp_path, monkeypatch)
     target = str(tmp_path / "target.db")

@@ -64,6 +64,7 @@ def test_a_thread_that_cannot_start_is_tried_again(monkeypatch, early):
     assert (b"a", b"b") in store.kept
 
 
+@pytest.mark.slow
 def test_an_unexpected_error_is_an_answer_and_no_end(monkeypatch):
     """Also one in the writer itself: the number of outcomes is wrong, or they cannot be told."""
     store = Toy()
@@ -92,6 +93,7 @@ def test_an_unexpected_error_is_an_answer_and_no_end(monkeypatch):
     asyncio.run(run())
 
 
+@pytest.mark.slow
 def test_a_store_that_hangs_is_answered_for_in_time(monkeypatch):
     monkeypatch.setattr(module, "PATIENCE", 0.3)
     monkeypatch.setattr(module, "FINISH", 0.2)

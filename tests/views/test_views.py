@@ -183,6 +183,7 @@ def test_pictures_have_the_technical_line_in_small(mean, tmp_path):
     assert f">{TITLE}<" in drawn
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("ending", ["html", "png", "svg"])
 def test_charts_are_saved(mean, shares, tmp_path, ending):
     for name, e in {"mean": mean, "shares": shares}.items():

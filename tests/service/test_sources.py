@@ -21,7 +21,7 @@ def named(title):
     return surveyed(title=title)
 
 
-@pytest.fixture(params=["sqlite", "postgres"])
+@pytest.fixture(params=["sqlite", pytest.param("postgres", marks=pytest.mark.postgres)])
 def address(request, tmp_path):
     if request.param == "sqlite":
         return str(tmp_path / "store.db")
@@ -34,6 +34,7 @@ def opened(address, source=None):
     return store
 
 
+@pytest.mark.slow
 def test_the_kept_manifest_is_served_and_not_that_of_another_design(address):
     """A later release may choose other mechanisms for the same survey."""
     opened(address, named("One"))
