@@ -88,7 +88,7 @@ def collected(plan: Thresh, means: Floats, times: int, rng: np.random.Generator)
 def one_run(plan: Thresh, means: Floats, rng: np.random.Generator) -> tuple[Row, list[Release]]:
     """THRESH and both baselines on one population."""
     counts = bernoulli_counts(means, SAMPLES, plan.n, rng)
-    server, crowd = simulate(plan, counts, rng)
+    server, devices = simulate(plan, counts, rng)
     known = (
         np.array([release.mean for release in server.history]),
         collected(plan, means, plan.updates, rng),
@@ -96,7 +96,7 @@ def one_run(plan: Thresh, means: Floats, rng: np.random.Generator) -> tuple[Row,
     )
     row: Row = {
         "updates": server.updates,
-        "votes": float(crowd.votes.mean()),
+        "votes": float(devices.votes.mean()),
         "epsilon spent": server.spent.epsilon,
         "known": dict(zip(NAMES, known, strict=True)),
     }

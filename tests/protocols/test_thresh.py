@@ -1,4 +1,4 @@
-"""THRESH: the promise by enumeration, the decision by exact tails, the crowd against the device."""
+"""THRESH: the promise by enumeration, the decision by exact tails, many devices against one."""
 
 import dataclasses
 import itertools
@@ -16,7 +16,7 @@ from scipy.stats import binom, chisquare
 from deniable.errors import InvalidArgument
 from deniable.privacy import enumerate_reports
 from deniable.protocols.thresh import (
-    Crowd,
+    SimulatedDevices,
     Thresh,
     ThreshDevice,
     ThreshServer,
@@ -173,26 +173,26 @@ def test_a_published_plan_can_be_compared():
     assert Thresh(2.0, 256, 100, 100_000, 4, gaps=gaps).chance(256) < 1e-9
 
 
-def test_the_crowd_spends_what_devices_spend():
+def test_simulated_devices_spend_what_devices_spend():
     """Which votes are yes is no matter of chance: equal, person by person."""
     rng = np.random.default_rng(3)
     plan = Thresh(1.0, 12, 6, MANY, 2, votes=2, gaps=(2, 4))
     columns = rng.integers(0, 7, size=(12, 60))
-    crowd, devices = Crowd(plan, 60, rng), [ThreshDevice(plan)] * 60
+    simulated, devices = SimulatedDevices(plan, 60, rng), [ThreshDevice(plan)] * 60
     for epoch, column in enumerate(columns, start=1):
         coins = ByteCoins(rng.bytes(8 * 3 * 60))
-        crowd.vote(epoch, column)
+        simulated.vote(epoch, column)
         devices = [d.vote(epoch, int(c), coins)[1] for d, c in zip(devices, column, strict=True)]
         if epoch in (1, 6, 9):
-            crowd.estimate(column)
+            simulated.estimate(column)
             devices = [d.estimate(int(c), coins)[1] for d, c in zip(devices, column, strict=True)]
-    assert crowd.votes.tolist() == [device.votes for device in devices]
-    assert {1, 2} <= set(crowd.votes.tolist())
+    assert simulated.votes.tolist() == [device.votes for device in devices]
+    assert {1, 2} <= set(simulated.votes.tolist())
 
 
 @pytest.mark.slow
-def test_the_crowd_sends_what_devices_send():
-    """Null: transcripts of a crowd of one have the law that the device's enumeration gives.
+def test_simulated_devices_send_what_devices_send():
+    """Null: transcripts of one simulated device have the law that the device's enumeration gives.
 
     Chi-square over all 64 transcripts; the bound is broken with probability 1e-6.
     """
@@ -204,11 +204,11 @@ def test_the_crowd_sends_what_devices_send():
     rng = np.random.default_rng(11)
 
     def run():
-        crowd = Crowd(plan, 1, rng)
+        simulated = SimulatedDevices(plan, 1, rng)
         for epoch, (count, call) in enumerate(zip(counts, calls, strict=True), start=1):
-            yield crowd.vote(epoch, np.array([count]))
+            yield simulated.vote(epoch, np.array([count]))
             if call:
-                yield crowd.estimate(np.array([count]))
+                yield simulated.estimate(np.array([count]))
 
     seen = Counter(tuple(run()) for _ in range(runs))
     assert set(seen) <= set(law)
@@ -261,7 +261,7 @@ def test_a_change_is_followed():
     rng = np.random.default_rng(8)
     plan = Thresh(4.0, 12, 60, 50_000, 3)
     means = [0.2] * 5 + [0.6] * 7
-    server, crowd = simulate(plan, bernoulli_counts(means, 60, plan.n, rng), rng)
+    server, simulated = simulate(plan, bernoulli_counts(means, 60, plan.n, rng), rng)
     assert [r.epoch for r in server.history] == list(range(1, 13))
     assert [r.since for r in server.history] == [1] * 5 + [6] * 7
     assert [r.updated for r in server.history] == [t in (1, 6) for t in range(1, 13)]
@@ -269,7 +269,7 @@ def test_a_change_is_followed():
     assert abs(last.mean - 0.6) < 6 * last.standard_error
     assert server.spent == plan.spent(12, 2)
     assert server.spent.ratio == odds(plan.vote_keep) ** 6 * odds(plan.estimate_keep) ** 2
-    assert np.median(crowd.votes) == 1
+    assert np.median(simulated.votes) == 1
 
 
 def test_intervals_hold_the_mean_of_different_people():

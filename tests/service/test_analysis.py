@@ -16,7 +16,7 @@ from deniable.randomness import draw_key
 from deniable.service import analysis
 from deniable.service.analysis import Analysis, EstimateQuery
 from deniable.service.encoding import Place
-from deniable.service.layouts import LAYOUTS, VALUES
+from deniable.service.responses import VALUES, WRITERS
 from deniable.service.store import open_store
 
 PEOPLE, RUNS = 2_000, 80
@@ -153,7 +153,7 @@ def test_pieces_make_up_the_whole(tmp_path, k):
     """JSON, CSV and Arrow written in pieces say what the exports of an estimate say."""
     store, found = many(tmp_path, k)
     whole = found.estimate(EstimateQuery("q"))
-    pieces = {name: list(write(whole)) for name, (_, write) in LAYOUTS.items()}
+    pieces = {name: list(write(whole)) for name, (_, write) in WRITERS.items()}
     assert json.loads(b"".join(pieces["json"])) == json.loads(whole.to_json())
     assert b"".join(pieces["csv"]).decode() == whole.to_csv()
     read = pa.ipc.open_stream(b"".join(pieces["arrow"])).read_all()

@@ -32,8 +32,8 @@ from deniable.core.tally import Tally
 from deniable.errors import InvalidArgument
 from deniable.service import analysis
 from deniable.service.access import new_token
-from deniable.service.app import Service, Settings, create_app
-from deniable.service.connections import limited as limited_to
+from deniable.service.app import Service, Settings, Submissions, create_app
+from deniable.service.connections import limited_protocol
 from deniable.service.encoding import Place
 from deniable.service.limits import PART, Limits
 from deniable.service.origins import check_origin
@@ -41,7 +41,6 @@ from deniable.service.problems import Problem
 from deniable.service.run import bind, check_host
 from deniable.service.store import open_store
 from deniable.service.store.base import hash_token, token_fits
-from deniable.service.submitting import Submissions
 from mutations import mutated
 from places import ROOT
 
@@ -907,7 +906,7 @@ def test_estimates_that_are_not_read_are_few(wordy):
     """Each is kept until it was read: 2.9 MB of 60,000 answers."""
     path, token = "/v2/estimates/q?method=unbiased", {"authorization": "Bearer " + "a" * 40}
     asking = f"GET {path} HTTP/1.1\r\nHost: x\r\nAuthorization: {token['authorization']}\r\n\r\n"
-    with Collector(wordy, constants={"layouts.SENT": 5_000_000}) as collector:
+    with Collector(wordy, constants={"responses.SENT": 5_000_000}) as collector:
         with socket.socket() as deaf:
             deaf.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
             deaf.connect(("127.0.0.1", collector.port))
@@ -948,7 +947,7 @@ def test_bodies_in_crumbs_are_read_in_sips():
     """A chunk of one byte takes as long as a hundred bytes of a body that comes in one piece."""
 
     async def sizes(*chunks):
-        config = uvicorn.Config(Submissions(None, endless), http=limited_to(5, 5.0))
+        config = uvicorn.Config(Submissions(None, endless), http=limited_protocol(5, 5.0))
         one = config.http(config, ServerState(), {})
         one.connection_made(Mock(get_extra_info=Mock(return_value=None)))
         found = []

@@ -14,14 +14,14 @@ from deniable.collection.wording import Wording
 from deniable.core.task import Query
 from deniable.errors import InvalidArgument
 from deniable.estimation import Estimate
-from deniable.service.layouts import LAYOUTS
+from deniable.service.responses import WRITERS
 from deniable.service.store import Store
 from deniable.views import chart
 from deniable.views.charts import DRAWN
 
 #: The format of a chart, and all formats of an estimate.
 CHART = "chart"
-FORMATS = (*LAYOUTS, CHART)
+FORMATS = (*WRITERS, CHART)
 #: Bytes of estimates that are remembered, those asked for last.
 REMEMBERED = 1 << 26
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import re
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from typing import Any
@@ -18,7 +18,7 @@ from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
-from starlette.types import ASGIApp, Receive, Scope
+from starlette.types import ASGIApp, Receive, Scope, Send
 
 from deniable.collection.batches import MEDIA_TYPE as ARROW
 from deniable.collection.manifest import Collection
@@ -27,14 +27,13 @@ from deniable.service import metrics as prometheus
 from deniable.service.access import Access
 from deniable.service.analysis import CHART, FORMATS, Analysis, EstimateQuery, queries_of
 from deniable.service.intake import Intake
-from deniable.service.layouts import Outgoing, written
-from deniable.service.limits import Gate, Limits, Room, Sliced, Slots, Visit
+from deniable.service.limits import BodyBudget, BodyReader, Limits, RequestFilter, Sliced, Slots
 from deniable.service.openapi import openapi
 from deniable.service.origins import Origins
 from deniable.service.pages import page_routes
 from deniable.service.problems import Problem
+from deniable.service.responses import Outgoing, written
 from deniable.service.store import Outcome, Store
-from deniable.service.submitting import Submissions
 from deniable.service.writer import Writer
 
 JSON = "application/json"
@@ -79,9 +78,9 @@ class Service:
         self._metrics = prometheus.Metrics()
         limits = settings.limits
         sizes = limits.single_bytes, limits.singles_at_once
-        self._singles = Room(JSON, *sizes, limits.single_seconds, yielding=True)
+        self._singles = BodyBudget(JSON, *sizes, limits.single_seconds, yielding=True)
         sizes = limits.batch_bytes, limits.batches_at_once
-        self._batches = Room(ARROW, *sizes, limits.batch_seconds, limits.batch_pace)
+        self._batches = BodyBudget(ARROW, *sizes, limits.batch_seconds, limits.batch_pace)
         self._slots = Slots(limits.at_once)
         self._counting = asyncio.Lock()
         self._estimating = asyncio.Semaphore(ESTIMATES)
@@ -127,8 +126,8 @@ class Service:
 
     async def _submitted(self, scope: Scope, receive: Receive) -> Response:
         self._access.require_key(scope)
-        with Visit(self._singles) as visit:
-            body = await visit.body(scope, receive)
+        with BodyReader(self._singles) as reader:
+            body = await reader.body(scope, receive)
             name, packed = self._intake.single(body)
         with self._slots:
             outcome = await self._writer.add(name, packed)
@@ -136,8 +135,8 @@ class Service:
 
     async def submit_batch(self, request: Request) -> Response:
         self._access.require_partner(request.headers)
-        with Visit(self._batches) as visit:
-            body = await visit.body(request.scope, request.receive)
+        with BodyReader(self._batches) as reader:
+            body = await reader.body(request.scope, request.receive)
             with self._slots:
                 async with self._counting:  # one at a time: it takes several times its length
                     name, tallies = await run_in_threadpool(self._intake.batch, body)
@@ -158,8 +157,8 @@ class Service:
     async def estimates(self, request: Request) -> Response:
         await self._access.require_analyst(request.headers)
         given = request.query_params
-        layout, most = _format(given.get("format", "json")), _most(given.get("most"))
-        ask: Any = self._analysis.chart if layout == CHART else self._analysis.estimate
+        form, most = _format(given.get("format", "json")), _most(given.get("most"))
+        ask: Any = self._analysis.chart if form == CHART else self._analysis.estimate
         try:
             query = _query(self.collection, request.path_params["name"], given)
             with self._slots:
@@ -169,7 +168,7 @@ class Service:
             raise Problem("invalid-choice", str(refused)) from None
         if found is None:
             raise Problem("not-found", "There are no reports of this question and round yet.")
-        return _json(found) if layout == CHART else await written(found, layout, self._outgoing)
+        return _json(found) if form == CHART else await written(found, form, self._outgoing)
 
     async def metrics(self, request: Request) -> Response:
         await self._access.require_analyst(request.headers)
@@ -209,6 +208,26 @@ class Service:
             self.store.close()
 
 
+class Submissions:
+    """Answers single submissions itself, and leaves everything else to the application.
+
+    Here every microsecond counts: routing, request and response objects of the framework cost as
+    much as all that is done with a submission.
+    """
+
+    def __init__(
+        self, app: ASGIApp, submit: Callable[[Scope, Receive], Awaitable[Response]]
+    ) -> None:
+        self._app, self._submit = app, submit
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] == "http" and scope["path"] == "/v2/submissions":
+            response = await self._submit(scope, receive)
+            await response(scope, receive, send)
+        else:
+            await self._app(scope, receive, send)
+
+
 def create_app(store: Store, settings: Settings | None = None) -> ASGIApp:
     """The application of a store; it closes the store when it ends."""
     chosen = settings or Settings()
@@ -236,8 +255,8 @@ def create_app(store: Store, settings: Settings | None = None) -> ASGIApp:
     if chosen.origins:
         inner = Origins(inner, chosen.origins, asked=True)
     rate, refuse = chosen.limits.rate, service.on_problem
-    gate = Gate(inner, rate, refuse, secure=chosen.secure, hosts=chosen.hosts)
-    return Origins(gate, chosen.origins) if chosen.origins else gate
+    outer = RequestFilter(inner, rate, refuse, secure=chosen.secure, hosts=chosen.hosts)
+    return Origins(outer, chosen.origins) if chosen.origins else outer
 
 
 def _query(collection: Collection, name: str, given: QueryParams) -> EstimateQuery:

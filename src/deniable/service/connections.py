@@ -31,7 +31,7 @@ UNSENT = 1 << 14
 _READING = memoryview(bytearray(HEAD + 1))
 
 
-class OneWrite:
+class CoalescingTransport:
     """A transport that sends what is written in one turn of the loop together.
 
     Head and body of an answer are written one after the other, and sending is what an answer costs
@@ -65,7 +65,7 @@ class OneWrite:
             self._transport.write(b"".join(parts))
 
 
-class Limited(HttpToolsProtocol, BufferedProtocol):
+class LimitedProtocol(HttpToolsProtocol, BufferedProtocol):
     """At most so many connections, each with so many seconds for its next request.
 
     Whoever comes when all places are taken gets that of the client that was waited for the longest
@@ -75,7 +75,7 @@ class Limited(HttpToolsProtocol, BufferedProtocol):
     most: ClassVar[int]
     seconds: ClassVar[float]
     #: Connections whose clients have the next turn, the one that did nothing for longest first.
-    waiting: ClassVar[dict[Limited, None]]
+    waiting: ClassVar[dict[LimitedProtocol, None]]
     idle_since = 0.0
     _timer: TimerHandle | None = None
     #: Bytes since the last one of a body.
@@ -104,7 +104,7 @@ class Limited(HttpToolsProtocol, BufferedProtocol):
     def connection_made(self, transport: Transport) -> None:  # type: ignore[override]
         super().connection_made(transport)
         transport.set_write_buffer_limits(UNSENT)
-        self.transport = OneWrite(transport, self.loop)  # type: ignore[assignment]
+        self.transport = CoalescingTransport(transport, self.loop)  # type: ignore[assignment]
         self.idle_since = self.loop.time()
         self.waiting[self] = None
         self._look()
@@ -222,6 +222,7 @@ class Limited(HttpToolsProtocol, BufferedProtocol):
             self.transport.abort()
 
 
-def limited(most: int, seconds: float) -> type[Limited]:
-    """`Limited` with these limits: Uvicorn makes one for every connection."""
-    return type("Limited", (Limited,), {"most": most, "seconds": seconds, "waiting": {}})
+def limited_protocol(most: int, seconds: float) -> type[LimitedProtocol]:
+    """`LimitedProtocol` with these limits: Uvicorn makes one for every connection."""
+    own = {"most": most, "seconds": seconds, "waiting": {}}
+    return type("LimitedProtocol", (LimitedProtocol,), own)

@@ -41,9 +41,10 @@ class Limits:
     at_once: int = 1_000
 
 
-class Gate:
-    """Lets requests in, or refuses them: one bucket for all, since nobody is told apart.
+class RequestFilter:
+    """Passes requests on, or refuses them: at most ``rate`` a second, all together.
 
+    There is one bucket of tokens for everybody, since nobody is told apart.
     ``secure`` demands that a proxy in front says the request came over HTTPS; ``hosts``, if there
     are any, are the names that requests may be addressed to.
     """
@@ -134,13 +135,19 @@ class Sliced:
         await self._app(scope, receive, sliced)
 
 
-class Room:
+class BodyBudget:
     """The bodies of one kind: how many bytes are in memory, and when each must have come.
 
-    A body has some ``seconds``, and those that its length takes at ``pace`` bytes a second. One
-    timer looks after all: a timer for each would cost as much as reading it. When the room is full,
-    the next bytes are refused; or, with ``yielding``, the body that has been coming for the longest
-    time is, so that nobody keeps others out with bodies that never end.
+    A client decides how much it sends, and how slowly. So a body has a budget and a deadline. The
+    budget is shared: all bodies of the kind that are read or worked on have ``at_once`` bytes
+    together, and a `BodyReader` takes what it reads from them until its request is done with. The
+    deadline is each body's own: some ``seconds``, and those that its length takes at ``pace`` bytes
+    a second. Who misses it is given up, and gives back its bytes. One timer looks after all: a
+    timer for each would cost as much as reading it.
+
+    When the budget is spent, the next bytes are refused; or, with ``yielding``, the body that has
+    been coming for the longest time is given up for them, so that nobody keeps others out with
+    bodies that never end.
     """
 
     def __init__(
@@ -155,88 +162,92 @@ class Room:
     ) -> None:
         self.media_type, self.most, self._yielding = media_type, most, yielding
         self._free, self._seconds, self._pace = at_once, seconds, pace
-        self._due: dict[asyncio.Task[Any], tuple[float, Visit]] = {}
+        #: The deadlines of those that still read, the one that began first before the others.
+        self._deadlines: dict[BodyReader, float] = {}
         self._watched = False
 
-    def take(self, size: int) -> None:
-        while self._yielding and size > self._free and self._due:
-            task, (_, visit) = next(iter(self._due.items()))
-            if task is asyncio.current_task():
+    def take(self, reader: BodyReader, size: int) -> None:
+        while self._yielding and size > self._free and self._deadlines:
+            oldest = next(iter(self._deadlines))
+            if oldest is reader:
                 break  # it is refused below; what it has would be taken for the whole body
-            visit.leave()
-            self._give_up(task)
+            oldest.give_up()
         if size > self._free:
             raise Problem("busy", "Send the same again a little later.")
         self._free -= size
 
-    def leave(self, size: int) -> None:
+    def give_back(self, size: int) -> None:
         self._free += size
 
-    def begin(self, task: asyncio.Task[Any], length: int, visit: Visit) -> None:
-        self._due[task] = time.monotonic() + self._seconds + length / self._pace, visit
+    def begin(self, reader: BodyReader, length: int) -> None:
+        self._deadlines[reader] = time.monotonic() + self._seconds + length / self._pace
         if not self._watched:
             self._watch()
 
-    def end(self, task: asyncio.Task[Any]) -> bool:
-        """Whether the task was still waited for."""
-        return self._due.pop(task, None) is not None
-
-    def _give_up(self, task: asyncio.Task[Any]) -> None:
-        self.end(task)
-        task.cancel()
+    def end(self, reader: BodyReader) -> None:
+        self._deadlines.pop(reader, None)
 
     def _watch(self) -> None:
         now = time.monotonic()
-        for task in [task for task, (due, _) in self._due.items() if due <= now]:
-            self._give_up(task)
-        self._watched = bool(self._due)
+        for reader in [reader for reader, due in self._deadlines.items() if due <= now]:
+            reader.give_up()
+        self._watched = bool(self._deadlines)
         if self._watched:
             asyncio.get_running_loop().call_later(self._seconds / 10, self._watch)
 
 
-class Visit:
-    """What one request holds of a room, until the end of a ``with`` statement."""
+class BodyReader:
+    """Reads one body, and holds its bytes of a budget until the end of a ``with`` statement."""
 
-    def __init__(self, room: Room) -> None:
-        self._room, self._held = room, 0
+    _task: asyncio.Task[Any]
+
+    def __init__(self, budget: BodyBudget) -> None:
+        self._budget, self._held, self._given_up = budget, 0, False
         self._parts: list[bytes] = []
 
-    def __enter__(self) -> Visit:
+    def __enter__(self) -> BodyReader:
         return self
 
     def __exit__(self, *_: object) -> None:
-        self.leave()
+        self._give_back()
 
-    def leave(self) -> None:
-        """Give back what it holds."""
-        self._room.leave(self._held)
+    def _give_back(self) -> None:
+        self._budget.give_back(self._held)
         self._held, self._parts = 0, []
+
+    def give_up(self) -> None:
+        """Let go what came so far; the client is told to send it again."""
+        self._given_up = True
+        self._give_back()
+        self._budget.end(self)
+        self._task.cancel()
 
     async def body(self, scope: Scope, receive: Receive) -> bytes:
         """The body, if it has the right type and is not too long; it is never read further."""
-        room, task = self._room, asyncio.current_task()
-        length = self._length(dict(scope["headers"]))
+        length, task = self._length(dict(scope["headers"])), asyncio.current_task()
         assert task is not None
-        room.begin(task, length, self)
+        self._task = task
+        self._budget.begin(self, length)
         try:
             return await self._whole(receive)
         except asyncio.CancelledError:
-            if room.end(task) or task.uncancel():  # not the room's doing, or not only
+            # Others than `give_up` may cancel the task, even at the same time: they come first.
+            if not self._given_up or task.uncancel():
                 raise
             raise Problem("busy", "The body came too slowly; send the same again.") from None
         finally:
-            room.end(task)
+            self._budget.end(self)
 
     def _length(self, headers: dict[bytes, bytes]) -> int:
         """What the head says about the length; refuses what is not read at all."""
         found = headers.get(b"content-type", b"").partition(b";")[0].strip().lower()
-        if found != self._room.media_type.encode():
-            raise Problem("media-type", f"This takes {self._room.media_type}.")
+        if found != self._budget.media_type.encode():
+            raise Problem("media-type", f"This takes {self._budget.media_type}.")
         if b"content-encoding" in headers:
             raise Problem("media-type", "This takes bodies without a Content-Encoding.")
         length = headers.get(b"content-length", b"0")
-        if not length.isdigit() or int(length) > self._room.most:
-            raise Problem("too-large", f"At most {self._room.most} bytes.")
+        if not length.isdigit() or int(length) > self._budget.most:
+            raise Problem("too-large", f"At most {self._budget.most} bytes.")
         return int(length)
 
     async def _whole(self, receive: Receive) -> bytes:
@@ -246,11 +257,11 @@ class Visit:
             if message["type"] == "http.disconnect":
                 raise Problem("malformed", "The body ended too early.")
             part: bytes = message.get("body", b"")
-            self._room.take(len(part) + PART)
+            self._budget.take(self, len(part) + PART)
             self._held += len(part) + PART
             length += len(part)
-            if length > self._room.most:
-                raise Problem("too-large", f"At most {self._room.most} bytes.")
+            if length > self._budget.most:
+                raise Problem("too-large", f"At most {self._budget.most} bytes.")
             self._parts.append(part)
             if not message.get("more_body", False):
                 return b"".join(self._parts)

@@ -21,8 +21,8 @@ PATHS = frozenset({"/v2/manifest", "/v2/texts", "/v2/admission", "/v2/submission
 class Origins:
     """Tells browsers that pages of these origins may ask here; nothing changes for others.
 
-    It stands on both sides of a gate: outside, so that pages can read refusals, too; and inside,
-    with ``asked``, to answer what browsers ask beforehand (OPTIONS) like any other request.
+    It stands on both sides of `RequestFilter`: outside, so that pages can read refusals, too; and
+    inside, with ``asked``, to answer what browsers ask beforehand (OPTIONS) like any other request.
     """
 
     def __init__(self, app: ASGIApp, origins: Collection[str], *, asked: bool = False) -> None:

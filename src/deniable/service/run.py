@@ -94,7 +94,7 @@ def serve(
     """Serve until a signal ends it; nothing about who asks is logged."""
     import uvicorn
 
-    from deniable.service.connections import limited
+    from deniable.service.connections import limited_protocol
 
     class Server(uvicorn.Server):
         async def startup(self, sockets: list[socket.socket] | None = None) -> None:
@@ -111,7 +111,7 @@ def serve(
         "log_level": "warning",
         "proxy_headers": False,
         "server_header": False,
-        "http": limited(_places(connections), idle),
+        "http": limited_protocol(_places(connections), idle),
         "loop": "asyncio",  # others read and accept in other amounts: the limits are not theirs
         "backlog": NEWCOMERS,
         "ws": "none",

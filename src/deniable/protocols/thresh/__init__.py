@@ -8,11 +8,11 @@ from deniable.protocols.thresh.device import ThreshDevice
 from deniable.protocols.thresh.plan import Thresh, published_gaps
 from deniable.protocols.thresh.power import detection, users_needed, yes_share
 from deniable.protocols.thresh.server import Release, ThreshServer
-from deniable.protocols.thresh.simulation import Crowd, bernoulli_counts, simulate
+from deniable.protocols.thresh.simulation import SimulatedDevices, bernoulli_counts, simulate
 
 __all__ = [
-    "Crowd",
     "Release",
+    "SimulatedDevices",
     "Thresh",
     "ThreshDevice",
     "ThreshServer",

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 Counts = NDArray[Any]
 
 
-class Crowd:
+class SimulatedDevices:
     """n devices as columns; ``votes`` and ``updates`` are what each has spent.
 
     Only sums leave, and a sum of kept or flipped bits is two binomial draws.
@@ -69,12 +69,12 @@ def bernoulli_counts(
 
 def simulate(
     plan: Thresh, counts: Iterable[Counts], rng: Generator, confidence: float = 0.95
-) -> tuple[ThreshServer, Crowd]:
+) -> tuple[ThreshServer, SimulatedDevices]:
     """A whole collection: each item of ``counts`` has the counts of all people in an epoch.
 
-    Returns the server, with its history, and the crowd, with what each person has spent.
+    Returns the server, with its history, and the devices, with what each person has spent.
     """
-    server, crowd = ThreshServer(plan, confidence), Crowd(plan, plan.n, rng)
+    server, devices = ThreshServer(plan, confidence), SimulatedDevices(plan, plan.n, rng)
     for epoch, given in enumerate(counts, start=1):
         column = np.asarray(given)
         whole = column.shape == (plan.n,) and column.dtype.kind == "i"
@@ -82,6 +82,6 @@ def simulate(
             found = f"{column.dtype} of shape {column.shape}"
             allowed = f"columns of {plan.n} signed integers of 0..{plan.samples}"
             raise InvalidArgument("counts", found, allowed)
-        if server.vote(crowd.vote(epoch, column), plan.n):
-            server.estimate(crowd.estimate(column), plan.n)
-    return server, crowd
+        if server.vote(devices.vote(epoch, column), plan.n):
+            server.estimate(devices.estimate(column), plan.n)
+    return server, devices

@@ -47,8 +47,8 @@ class Outgoing:
 class Piecewise(StreamingResponse):
     """An answer in pieces; its estimate is kept until the client has read it, or is gone."""
 
-    def __init__(self, found: Estimate, layout: str, outgoing: Outgoing) -> None:
-        media_type, write = LAYOUTS[layout]
+    def __init__(self, found: Estimate, form: str, outgoing: Outgoing) -> None:
+        media_type, write = WRITERS[form]
         self._size, self._outgoing, self._pieces = outgoing.take(found), outgoing, write(found)
         super().__init__(self._pieces, media_type=media_type)
 
@@ -61,11 +61,11 @@ class Piecewise(StreamingResponse):
             self._outgoing.leave(self._size)
 
 
-async def written(found: Estimate, layout: str, outgoing: Outgoing) -> Response:
+async def written(found: Estimate, form: str, outgoing: Outgoing) -> Response:
     """The answer with an estimate: whole if it is one piece, else piece by piece."""
     if len(found.labels) > VALUES:
-        return Piecewise(found, layout, outgoing)
-    media_type, write = LAYOUTS[layout]
+        return Piecewise(found, form, outgoing)
+    media_type, write = WRITERS[form]
     return Response(await run_in_threadpool(b"".join, write(found)), media_type=media_type)
 
 
@@ -107,8 +107,8 @@ def _taken(sink: BytesIO) -> bytes:
     return data
 
 
-#: The media type of each layout, and who writes it.
-LAYOUTS: dict[str, tuple[str, Callable[[Estimate], Pieces]]] = {
+#: The media type of each format, and who writes it.
+WRITERS: dict[str, tuple[str, Callable[[Estimate], Pieces]]] = {
     "json": ("application/json", _json),
     "csv": ("text/csv; charset=utf-8", _csv),
     "arrow": (ARROW, _arrow),
