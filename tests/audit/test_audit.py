@@ -12,6 +12,7 @@ from scipy.stats import binom
 
 import deniable as dn
 from deniable.audit.black_box.empirical import (
+    AuditOptions,
     audit,
     audit_command,
     audit_devices,
@@ -468,11 +469,11 @@ def test_a_program_that_fails_says_so():
 def test_bad_input_is_refused():
     draw = of_mechanism(GRR(4, 1.0))
     with pytest.raises(InvalidArgument, match="'n' must be an integer"):
-        audit_source(draw, [0, 1], 1.0, n=10)
+        audit_source(draw, [0, 1], 1.0, AuditOptions(n=10), "toy")
     with pytest.raises(InvalidArgument, match="at least two values"):
-        audit_source(draw, [0], 1.0)
+        audit_source(draw, [0], 1.0, AuditOptions(), "toy")
     with pytest.raises(InvalidArgument, match="'confidence'"):
-        audit_source(draw, [0, 1], 1.0, confidence=95)
+        audit_source(draw, [0, 1], 1.0, AuditOptions(confidence=95), "toy")
     with pytest.raises(InvalidArgument, match="any text"):
         some_values(dn.CMS(dn.Text(), 1.0))
 

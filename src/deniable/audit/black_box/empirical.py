@@ -13,6 +13,7 @@ events that are taken over to the second half, and of the tests of independence 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -45,6 +46,17 @@ LEAST, MOST = 40, 10_000_000
 CONFIDENCE = 0.999
 
 
+@dataclass(frozen=True)
+class AuditOptions:
+    """How a black box is audited, whatever it is: see `audit`."""
+
+    n: int = USUAL
+    confidence: float = CONFIDENCE
+    decoder: Decoder | None = None
+    entropy: float | None = None
+    rng: Generator | None = None
+
+
 def audit(
     report: Callable[[Any], Any],
     values: Sequence[Any],
@@ -64,10 +76,8 @@ def audit(
     given, reports of at least 16 bits are compared with independent bits. ``rng`` draws the order
     in which values are asked; without it, the kernel does.
     """
-    return audit_source(
-        of_function(report), values, epsilon,
-        n=n, confidence=confidence, decoder=decoder, entropy=entropy, rng=rng, name=_name(report),
-    )  # fmt: skip
+    options = AuditOptions(n, confidence, decoder, entropy, rng)
+    return audit_source(of_function(report), values, epsilon, options, _name(report))
 
 
 def audit_devices(
@@ -86,10 +96,8 @@ def audit_devices(
 
     ``epsilon`` is what all these reports of one answer promise together; options as of `audit`.
     """
-    return audit_source(
-        of_devices(make, reports), values, epsilon,
-        n=n, confidence=confidence, decoder=decoder, entropy=entropy, rng=rng, name=_name(make),
-    )  # fmt: skip
+    options = AuditOptions(n, confidence, decoder, entropy, rng)
+    return audit_source(of_devices(make, reports), values, epsilon, options, _name(make))
 
 
 def audit_mechanism(
@@ -112,10 +120,8 @@ def audit_mechanism(
     mechanism.domain.encode(list(asked))  # unknown answers are refused by their place here
     draw = of_mechanism(mechanism, reports, rng)
     promise = mechanism.lasting.after(reports)
-    return audit_source(
-        draw, asked, promise, n=n, confidence=confidence, decoder=supports(mechanism, asked),
-        entropy=entropy, rng=rng, name=str(mechanism),
-    )  # fmt: skip
+    options = AuditOptions(n, confidence, supports(mechanism, asked), entropy, rng)
+    return audit_source(draw, asked, promise, options, str(mechanism))
 
 
 def audit_command(
@@ -136,10 +142,8 @@ def audit_command(
     ``epsilon`` is what all of them promise. Options as of `audit`.
     """
     name = command if isinstance(command, str) else " ".join(command)
-    return audit_source(
-        of_command(command, reports), values, epsilon,
-        n=n, confidence=confidence, decoder=decoder, entropy=entropy, rng=rng, name=name,
-    )  # fmt: skip
+    options = AuditOptions(n, confidence, decoder, entropy, rng)
+    return audit_source(of_command(command, reports), values, epsilon, options, name)
 
 
 def some_values(mechanism: Mechanism) -> list[Any]:
@@ -148,25 +152,16 @@ def some_values(mechanism: Mechanism) -> list[Any]:
 
 
 def audit_source(
-    draw: Draw,
-    values: Sequence[Any],
-    epsilon: float,
-    *,
-    n: int = USUAL,
-    confidence: float = CONFIDENCE,
-    decoder: Decoder | None = None,
-    entropy: float | None = None,
-    rng: Generator | None = None,
-    name: str = "black box",
+    draw: Draw, values: Sequence[Any], epsilon: float, options: AuditOptions, name: str
 ) -> Audit:
-    """Audit whatever `draw` draws from; options as of `audit`."""
-    n = require_int("n", n, LEAST, MOST)
-    promised, alpha = check_epsilon(epsilon), 1 - _checked(confidence)
+    """Audit whatever `draw` draws from; ``name`` is what the findings call it."""
+    n, decoder, entropy = require_int("n", options.n, LEAST, MOST), options.decoder, options.entropy
+    promised, alpha = check_epsilon(epsilon), 1 - _checked(options.confidence)
     if len(values) < 2:
         raise InvalidArgument("values", values, "at least two values")
     if entropy is not None and not (isinstance(entropy, (int, float)) and entropy >= 0):
         raise InvalidArgument("entropy", entropy, "a number of bits, from 0 on")
-    drawn = _drawn(draw, values, n, decoder, rng)
+    drawn = _drawn(draw, values, n, decoder, options.rng)
     searched, held = ([e.part(*part) for e in drawn] for part in ((0, n // 2), (n // 2, n)))
     features, chosen = search(searched, values, decoder, alpha)
     error = alpha / (len(chosen) + TESTS)
@@ -177,7 +172,7 @@ def audit_source(
         tuple(values),
         n,
         samples[0].rounds,
-        confidence,
+        options.confidence,
         tuple(judged(event, samples, values, error, pair) for event, pair in chosen),
         alarms(drawn, values, error, entropy, judge_bits=decoder is None),
         tuple(v for v, e in zip(values, drawn, strict=True) if len(set(e.keys)) == 1),

@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import partial
 from itertools import combinations, permutations, product
 from typing import Any
 
@@ -50,13 +49,17 @@ class Sample:
         return len(self.keys)
 
 
+#: Which respondents an event happened to.
+Test = Callable[[Sample], Bools]
+
+
 @dataclass(frozen=True, eq=False)
 class Event:
     """Something that a report does or does not."""
 
     kind: str
     words: str
-    test: Callable[[Sample], Bools]
+    test: Test
 
 
 @dataclass(frozen=True)
@@ -160,68 +163,69 @@ def _often(level: int, rounds: int) -> str:
 
 
 def _positions(features: Features, rounds: int) -> Iterator[Event]:
+    """A feature holds in at least so many rounds, or in fewer."""
+
+    def holds(feature: int, level: int, yes: bool) -> Test:
+        return lambda s: (s.totals[feature] >= level) == yes
+
     for i, feature in enumerate(features.features):
         for level in _levels(rounds):
             words = feature.words + _often(level, rounds)
-            yield Event("position", words, partial(_holds, i, level, True))
-            yield Event("position", f"not: {words}", partial(_holds, i, level, False))
-
-
-def _holds(feature: int, level: int, yes: bool, s: Sample) -> Bools:
-    return np.asarray((s.totals[feature] >= level) == yes)
+            yield Event("position", words, holds(i, level, True))
+            yield Event("position", f"not: {words}", holds(i, level, False))
 
 
 def _pairs(features: Features, samples: Sequence[Sample]) -> Iterator[Event]:
+    """Of the clearest features, two hold in at least half the rounds, or one, or neither does."""
     clearest = np.argsort(-clearness(samples))[:PAIRED].tolist()
     rounds = samples[0].rounds
     level = -(-rounds // 2)
+
+    def both(i: int, a: bool, j: int, b: bool) -> Test:
+        return lambda s: ((s.totals[i] >= level) == a) & ((s.totals[j] >= level) == b)
+
     for i, j in combinations(sorted(clearest), 2):
         for a, b in product((True, False), repeat=2):
             said = [
                 ("" if yes else "not ") + features.features[f].words for f, yes in ((i, a), (j, b))
             ]
             words = " and ".join(said) + _often(level, rounds)
-            yield Event("pair", words, partial(_both, (i, a), (j, b), level))
-
-
-def _both(one: tuple[int, bool], two: tuple[int, bool], level: int, s: Sample) -> Bools:
-    return _holds(one[0], level, one[1], s) & _holds(two[0], level, two[1], s)
+            yield Event("pair", words, both(i, a, j, b))
 
 
 def _ones(samples: Sequence[Sample]) -> Iterator[Event]:
-    for cut in _cuts(np.concatenate([_sum(s) for s in samples])):
-        yield Event("ones", f"features that hold: >= {cut}", partial(_cut, _sum, cut, True))
-        yield Event("ones", f"features that hold: < {cut}", partial(_cut, _sum, cut, False))
+    """So many features hold, over all rounds."""
+
+    def ones(s: Sample) -> NDArray[Any]:
+        return np.asarray(s.totals.sum(axis=0, dtype=np.int64))
+
+    yield from _both_sides("ones", "features that hold:", ones, samples)
 
 
 def _lengths(samples: Sequence[Sample]) -> Iterator[Event]:
-    sizes = np.concatenate([s.sizes for s in samples])
-    for cut in _cuts(sizes):
-        yield Event("length", f"length >= {cut}", partial(_cut, _length, cut, True))
-        yield Event("length", f"length < {cut}", partial(_cut, _length, cut, False))
-    if np.unique(sizes).size <= FEW:
-        for y in np.unique(sizes).tolist():
-            yield Event("length", f"length is {y}", partial(_is_long, y))
+    """The report is at least so long, or shorter, or has a length of a few."""
+
+    def is_long(length: int) -> Test:
+        return lambda s: s.sizes == length
+
+    yield from _both_sides("length", "length", lambda s: s.sizes, samples)
+    lengths = np.unique(np.concatenate([s.sizes for s in samples]))
+    if lengths.size <= FEW:
+        for y in lengths.tolist():
+            yield Event("length", f"length is {y}", is_long(y))
 
 
-def _sum(s: Sample) -> NDArray[np.int64]:
-    return np.asarray(s.totals.sum(axis=0, dtype=np.int64))
+def _both_sides(
+    kind: str, words: str, number: Callable[[Sample], NDArray[Any]], samples: Sequence[Sample]
+) -> Iterator[Event]:
+    """A number of each report is at least a cut, or below it."""
 
+    def at_least(cut: int, yes: bool) -> Test:
+        return lambda s: (number(s) >= cut) == yes
 
-def _length(s: Sample) -> NDArray[np.int64]:
-    return s.sizes
-
-
-def _cut(number: Callable[[Sample], NDArray[Any]], cut: float, above: bool, s: Sample) -> Bools:
-    return np.asarray((number(s) >= cut) == above)
-
-
-def _is_long(length: int, s: Sample) -> Bools:
-    return np.asarray(s.sizes == length)
-
-
-def _within(outputs: frozenset[Any], s: Sample) -> Bools:
-    return np.fromiter(map(outputs.__contains__, s.keys), dtype=bool, count=len(s.keys))
+    for cut in _cuts(np.concatenate([number(s) for s in samples])):
+        yield Event(kind, f"{words} >= {cut}", at_least(cut, True))
+        yield Event(kind, f"{words} < {cut}", at_least(cut, False))
 
 
 def _cuts(numbers: NDArray[Any]) -> list[int]:
@@ -240,8 +244,7 @@ def _outputs(samples: Sequence[Sample]) -> Iterator[Event]:
     )
     for y, difference in spread.most_common(OUTPUTS):
         if difference > 1:
-            only = frozenset([y])
-            yield Event("output", f"report is {_shown(y)}", partial(_within, only))
+            yield Event("output", f"report is {_shown(y)}", _is_one_of(frozenset([y])))
 
 
 def _typical(samples: Sequence[Sample], values: Sequence[Any]) -> Iterator[Event]:
@@ -251,7 +254,11 @@ def _typical(samples: Sequence[Sample], values: Sequence[Any]) -> Iterator[Event
         chosen = frozenset(y for y in cu if (cu[y] + 0.5) / (cv[y] + 0.5) >= TYPICAL)
         if chosen:
             words = f"one of {len(chosen)} reports typical of {u!r} against {v!r}"
-            yield Event("typical", words, partial(_within, chosen))
+            yield Event("typical", words, _is_one_of(chosen))
+
+
+def _is_one_of(outputs: frozenset[Any]) -> Test:
+    return lambda s: np.fromiter(map(outputs.__contains__, s.keys), dtype=bool, count=len(s.keys))
 
 
 def clearness(samples: Sequence[Sample]) -> Floats:
@@ -267,15 +274,18 @@ def _scores(samples: Sequence[Sample], values: Sequence[Any]) -> Iterator[Event]
     clear = np.flatnonzero(clearness(samples) > CLEAR)
     if not clear.size:
         return
+
+    def score(s: Sample, weights: Floats, constant: float) -> Floats:
+        return np.asarray(weights @ s.totals[clear] + constant * s.rounds)
+
+    def reaches(cut: float, weights: Floats, constant: float) -> Test:
+        return lambda s: score(s, weights, constant) >= cut
+
     for (u, su), (v, sv) in permutations(zip(values, samples, strict=True), 2):
-        score = partial(_score, clear, *_weights(su, sv, clear))
-        for cut in np.unique(np.quantile(score(su), SCORES)):
+        line = _weights(su, sv, clear)
+        for cut in np.unique(np.quantile(score(su, *line), SCORES)):
             words = f"score of {u!r} against {v!r} >= {cut:.3g}"
-            yield Event("score", words, partial(_cut, score, cut - 1e-9, True))
-
-
-def _score(clear: NDArray[np.int64], weights: Floats, constant: float, s: Sample) -> Floats:
-    return np.asarray(weights @ s.totals[clear] + constant * s.rounds)
+            yield Event("score", words, reaches(cut - 1e-9, *line))
 
 
 def _weights(su: Sample, sv: Sample, clear: NDArray[np.int64]) -> tuple[Floats, float]:

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from deniable.audit.black_box.empirical import CONFIDENCE, USUAL, audit_source
+from deniable.audit.black_box.empirical import CONFIDENCE, USUAL, AuditOptions, audit_source
 from deniable.audit.black_box.encoding import Column
 from deniable.audit.black_box.findings import Audit
 from deniable.audit.black_box.sources import Decoder, of_devices
@@ -51,10 +51,8 @@ class Peer:
         if promise is None:
             raise InvalidArgument("reports", reports, f"1: {self.name} promises nothing for more")
         draw = of_devices(lambda: self.client, reports)
-        name = f"{self.library} {self.name}"
-        return audit_source(
-            draw, values, promise, n=n, confidence=confidence, decoder=self.decoder, name=name
-        )
+        options = AuditOptions(n, confidence, self.decoder)
+        return audit_source(draw, values, promise, options, f"{self.library} {self.name}")
 
 
 def peers(library: str, k: int, epsilon: float, values: Sequence[int]) -> list[Peer]:
