@@ -18,7 +18,7 @@ from deniable.core.mechanism import CHUNK
 from deniable.core.tally import Tally
 from deniable.device.memo import Memory
 from deniable.errors import InvalidArgument
-from deniable.estimation.frequencies.decoded import Decoded
+from deniable.estimation.frequencies.evidence import Decoded
 from deniable.estimation.frequencies.methods import Method
 from deniable.estimation.frequencies.mle.likelihood import Maximum, maximise
 from deniable.mechanisms import (

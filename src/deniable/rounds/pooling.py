@@ -26,7 +26,7 @@ from numpy.typing import NDArray
 
 from deniable.errors import InvalidArgument
 from deniable.estimation import Frequencies
-from deniable.estimation.frequencies.estimator import Choices, asked, conclude
+from deniable.estimation.frequencies.estimator import Choices, asked, estimate_from
 from deniable.estimation.frequencies.evidence import Evidence
 from deniable.mechanisms.frequency import require_oracle
 from deniable.rounds.rounds import Rounds, counted, require_reports
@@ -50,8 +50,8 @@ def pooled(
             raise InvalidArgument("errors", choices.errors, allowed)
         choices = replace(choices, errors="score")
         sizes = np.array([tally.n for tally in tallies.values()])
-        evidence = _of_panel(evidence, sizes, choices.population == "everyone")
-    one = conclude(evidence, choices)
+        evidence = _of_panel(evidence, sizes, choices.sampling)
+    one = estimate_from(evidence, choices)
     words = f"{one.source}; {counted(len(tallies), 'round')} of {respondents} respondents"
     return replace(one, source=words)
 

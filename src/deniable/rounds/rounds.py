@@ -86,12 +86,8 @@ class Rounds:
         method: str | None = None,
         *,
         respondents: str = "same",
-        confidence: float = 0.95,
-        errors: str | None = None,
-        population: str = "respondents",
-        simultaneous: bool = False,
         candidates: Iterable[str] | None = None,
-        **options: Any,
+        **choices: Any,
     ) -> Frequencies:
         """One estimate over all rounds, for a truth that is stable; choices as in `combine`.
 
@@ -103,8 +99,7 @@ class Rounds:
         from deniable.estimation.frequencies.estimator import Choices
         from deniable.rounds.pooling import pooled
 
-        wanted = Choices(method, confidence, errors, population, simultaneous, options)
-        return pooled(self, respondents, wanted, candidates)
+        return pooled(self, respondents, Choices.of(method, choices), candidates)
 
     def changes(
         self,

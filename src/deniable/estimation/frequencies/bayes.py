@@ -12,9 +12,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from deniable.estimation.frequencies.decoded import Decoded, Uncertainty
 from deniable.estimation.frequencies.errors.score import analytic
-from deniable.estimation.frequencies.evidence import Evidence
+from deniable.estimation.frequencies.evidence import Decoded, Evidence, Uncertainty
 from deniable.estimation.frequencies.mle.estimate import sharper
 from deniable.estimation.frequencies.prior import learnt_laws, quasi_likelihood
 from deniable.estimation.frequencies.regression.estimate import sharper_cells

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -14,10 +14,9 @@ from deniable.core.reports import Reports
 from deniable.core.tally import Tally
 from deniable.errors import InvalidArgument, require_type
 from deniable.estimation.estimate import Frequencies, check_population
-from deniable.estimation.frequencies.decoded import Decoded, Uncertainty
 from deniable.estimation.frequencies.errors.bootstrap import belt, generator_of
 from deniable.estimation.frequencies.errors.score import analytic
-from deniable.estimation.frequencies.evidence import Counts, Evidence
+from deniable.estimation.frequencies.evidence import Counts, Decoded, Evidence, Uncertainty
 from deniable.estimation.frequencies.intervals import check_confidence, simultaneous_confidence
 from deniable.estimation.frequencies.methods import DEFAULT_METHOD, OF_COHORTS, decode, find_method
 from deniable.estimation.frequencies.simplex import project
@@ -38,46 +37,60 @@ OPEN_ERRORS = ("score", "regression")
 class Choices:
     """What the caller of `deniable.combine` wants, checked before any work is done."""
 
-    method: str | None = None
+    method: str = DEFAULT_METHOD
     confidence: float = 0.95
+    #: The kind of errors; None: those that the method prefers.
     errors: str | None = None
     population: str = "respondents"
     simultaneous: bool = False
+    #: Options of the method.
     options: dict[str, Any] = field(default_factory=dict)
 
+    @classmethod
+    def of(cls, method: str | None, given: Mapping[str, Any]) -> Choices:
+        """The choices among the keywords that a caller gave; all others are for the method."""
+        named = ("confidence", "errors", "population", "simultaneous")
+        chosen = {name: given[name] for name in named if name in given}
+        options = {name: value for name, value in given.items() if name not in named}
+        return cls(DEFAULT_METHOD if method is None else method, **chosen, options=options)
+
     def __post_init__(self) -> None:
-        find_method(self.name)
-        check_confidence(self.confidence)
-        _check_errors(self.errors)
+        find_method(self.method)
+        object.__setattr__(self, "confidence", check_confidence(self.confidence))
+        if self.errors is not None and not (isinstance(self.errors, str) and self.errors in ERRORS):
+            raise InvalidArgument("errors", self.errors, f"one of {', '.join(ERRORS)}")
         check_population(self.population)
         require_type("simultaneous", self.simultaneous, bool)
 
     @property
-    def name(self) -> str:
-        return DEFAULT_METHOD if self.method is None else self.method
+    def sampling(self) -> bool:
+        """Whether the respondents are a sample of the population that is asked about."""
+        return self.population == "everyone"
+
+    def confidence_each(self, k: int) -> float:
+        """The confidence of each of k intervals."""
+        if not self.simultaneous:
+            return self.confidence
+        return simultaneous_confidence(self.confidence, k)
 
 
-def conclude(evidence: Evidence, choices: Choices) -> Frequencies:
+def estimate_from(evidence: Evidence, choices: Choices) -> Frequencies:
     """The estimate that this evidence leads to."""
-    name, errors, population = choices.name, choices.errors, choices.population
-    level, simultaneous = check_confidence(choices.confidence), choices.simultaneous
-    _check_open(evidence, errors)
-    decoded = decode(evidence, name, choices.options)
-    each = simultaneous_confidence(level, evidence.k) if simultaneous else level
-    sampling = population == "everyone"
-    found = _uncertainty(evidence, name, decoded, each, sampling, errors, choices.options)
+    _check_open(evidence, choices.errors)
+    decoded = decode(evidence, choices.method, choices.options)
+    found = _uncertainty(evidence, decoded, choices)
     return Frequencies(
         labels=evidence.domain.labels or tuple(range(evidence.k)),
         frequencies=decoded.frequencies,
         standard_errors=found.standard_errors,
-        intervals=_holding(decoded.frequencies, found.intervals, name),
+        intervals=_containing(decoded.frequencies, found.intervals, choices.method),
         n=evidence.n,
-        method=name,
-        confidence=level,
+        method=choices.method,
+        confidence=choices.confidence,
         source="; ".join(str(part.mechanism) for part in evidence.parts),
         errors=found.kind,
-        population=population,
-        simultaneous=simultaneous,
+        population=choices.population,
+        simultaneous=choices.simultaneous,
         certificate=decoded.certificate,
     )
 
@@ -96,74 +109,55 @@ def asked(
     return parts
 
 
-def _check_errors(errors: Any) -> None:
-    if errors is not None and not (isinstance(errors, str) and errors in ERRORS):
-        raise InvalidArgument("errors", errors, f"one of {', '.join(ERRORS)}")
-
-
 def _check_open(evidence: Evidence, errors: str | None) -> None:
     if evidence.domain.is_open and errors not in (None, *OPEN_ERRORS):
         allowed = f"{' or '.join(OPEN_ERRORS)} for answers that were any text"
         raise InvalidArgument("errors", errors, allowed)
 
 
-def _uncertainty(
-    evidence: Evidence,
-    name: str,
-    decoded: Decoded,
-    confidence: float,
-    sampling: bool,
-    errors: str | None,
-    options: dict[str, Any],
-) -> Uncertainty:
+def _uncertainty(evidence: Evidence, decoded: Decoded, choices: Choices) -> Uncertainty:
     """The errors that were asked for, or those that the method prefers."""
-    kind: Any = find_method(name).errors if errors is None else errors
+    kind: Any = choices.errors or find_method(choices.method).errors
     if kind == "bootstrap":
-        return _bootstrapped(evidence, name, decoded, confidence, sampling, options)
+        return _bootstrapped(evidence, decoded, choices)
+    confidence = choices.confidence_each(evidence.k)
     if kind not in OWN:
-        return analytic(evidence, confidence, sampling, kind)
-    if decoded.own is None or name not in OWN[kind]:
+        return analytic(evidence, confidence, choices.sampling, kind)
+    if decoded.own is None or choices.method not in OWN[kind]:
         allowed = " or ".join(map(repr, OWN[kind]))
         raise InvalidArgument("errors", kind, f"used with the method {allowed}")
-    return decoded.own(confidence, sampling)
+    return decoded.own(confidence, choices.sampling)
 
 
-def _holding(f: Floats, intervals: Floats, name: str) -> Floats:
-    """Intervals that hold the estimate, cut to 0..1 unless it goes into linear computations.
+def _containing(f: Floats, intervals: Floats, method: str) -> Floats:
+    """Intervals that contain the estimate, cut to 0..1 unless it goes into linear computations.
 
     The truth is in 0..1, and more room for an estimate beyond never costs coverage.
     """
-    low, high = (intervals if name in LINEAR else np.clip(intervals, 0.0, 1.0)).T
+    low, high = (intervals if method in LINEAR else np.clip(intervals, 0.0, 1.0)).T
     return np.stack([np.minimum(low, f), np.maximum(high, f)], axis=1)
 
 
-def _bootstrapped(
-    evidence: Evidence,
-    name: str,
-    decoded: Decoded,
-    confidence: float,
-    sampling: bool,
-    options: dict[str, Any],
-) -> Uncertainty:
+def _bootstrapped(evidence: Evidence, decoded: Decoded, choices: Choices) -> Uncertainty:
     """A belt of the method on some ten thousand simulated collections of the same size."""
-    if len(evidence.parts) > 1 or any(name in methods for methods in OWN.values()):
+    if len(evidence.parts) > 1 or any(choices.method in methods for methods in OWN.values()):
         allowed = "used with one mechanism, and not with a method that has errors of its own"
         raise InvalidArgument("errors", "bootstrap", allowed)
     mechanism, counts = evidence.parts[0].mechanism, evidence.parts[0].tally.counts
 
     def again(simulated: Counts) -> Floats:
         tally = Tally.of_counts(mechanism, simulated, evidence.n)
-        return decode(Evidence.of([tally]), name, options).frequencies
+        return decode(Evidence.of([tally]), choices.method, choices.options).frequencies
 
     found = belt(
         again,
         mechanism,
         evidence.n,
         project(evidence.unbiased),
-        confidence=confidence,
+        confidence=choices.confidence_each(evidence.k),
         largest=float(decoded.frequencies.max()),
         rng=generator_of(counts),
-        sampling=sampling,
+        sampling=choices.sampling,
     )
     y = decoded.frequencies
     return Uncertainty("bootstrap", found.standard_errors(y), found.intervals(y))

@@ -1,8 +1,8 @@
-"""What the reports say about the frequencies: everything that a decoder may look at."""
+"""What a decoder may look at, which is all that the reports say, and what it returns."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -105,6 +105,29 @@ class Evidence:
         """The variance of each unbiased frequency, at its own estimate."""
         f = np.clip(self.unbiased, 0.0, 1.0)
         return np.asarray(np.maximum(self.a + self.b * f, 0.0) + self.between * f * (1 - f))
+
+
+@dataclass(frozen=True, eq=False)
+class Uncertainty:
+    """The errors of an estimate: what kind they are, standard errors, rows (low, high)."""
+
+    kind: str
+    standard_errors: Floats
+    intervals: Floats
+
+
+@dataclass(frozen=True, eq=False)
+class Decoded:
+    """Frequencies, and their errors where a decoder knows more than the unbiased ones tell.
+
+    ``own(confidence, sampling)`` makes those errors; ``sampling`` says that the respondents are a
+    sample of the population that is asked about.
+    """
+
+    frequencies: Floats
+    own: Callable[[float, bool], Uncertainty] | None = None
+    #: How much larger the log-likelihood of a report could be at most.
+    certificate: float | None = None
 
 
 def _variance(part: Part) -> float:

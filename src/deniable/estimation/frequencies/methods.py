@@ -12,8 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from deniable.errors import InvalidArgument
 from deniable.estimation.frequencies import consistency, shrinkage, simplex
-from deniable.estimation.frequencies.decoded import Decoded
-from deniable.estimation.frequencies.evidence import Evidence
+from deniable.estimation.frequencies.evidence import Decoded, Evidence
 from deniable.estimation.frequencies.ibu import (
     iterate,
     pooled_supports,

@@ -14,7 +14,7 @@ from deniable.core.reports import Reports
 from deniable.core.tally import Tally
 from deniable.core.task import Expectation, Query, Task, people_needed, register_task
 from deniable.estimation.estimate import Frequencies
-from deniable.estimation.frequencies.estimator import Choices, asked, conclude
+from deniable.estimation.frequencies.estimator import Choices, asked, estimate_from
 from deniable.estimation.frequencies.evidence import Evidence
 from deniable.estimation.frequencies.intervals import two_sided_z
 from deniable.estimation.frequencies.methods import DEFAULT_METHOD, methods_of_counts
@@ -53,15 +53,11 @@ class FrequencyTask(Task):
         parts: Sequence[Tally | Reports],
         method: str | None = None,
         *,
-        confidence: float = 0.95,
-        errors: str | None = None,
-        population: str = "respondents",
-        simultaneous: bool = False,
         candidates: Iterable[str] | None = None,
-        **options: Any,
+        **choices: Any,
     ) -> Frequencies:
-        choices = Choices(method, confidence, errors, population, simultaneous, options)
-        return conclude(Evidence.of(asked(parts, candidates)), choices)
+        wanted = Choices.of(method, choices)
+        return estimate_from(Evidence.of(asked(parts, candidates)), wanted)
 
     def error(  # type: ignore[override]  # these are all that may be guessed
         self, mechanism: Mechanism, n: int, *, share: float | None = None, sampled: bool = False

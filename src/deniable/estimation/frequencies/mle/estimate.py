@@ -6,9 +6,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from deniable.errors import InvalidArgument
-from deniable.estimation.frequencies.decoded import Decoded, Uncertainty
 from deniable.estimation.frequencies.errors.score import analytic
-from deniable.estimation.frequencies.evidence import Evidence, Part
+from deniable.estimation.frequencies.evidence import Decoded, Evidence, Part, Uncertainty
 from deniable.estimation.frequencies.intervals import two_sided_z
 from deniable.estimation.frequencies.mle.likelihood import Maximum, efficient, maximise
 from deniable.estimation.frequencies.mle.shared import held_by_reports

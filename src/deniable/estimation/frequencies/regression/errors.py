@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from deniable.estimation.frequencies.decoded import Uncertainty
+from deniable.estimation.frequencies.evidence import Uncertainty
 from deniable.estimation.frequencies.intervals import check_confidence
 from deniable.mechanisms.cohorts.cohorts import CohortMechanism
 

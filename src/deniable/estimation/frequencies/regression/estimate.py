@@ -13,8 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from deniable.errors import InvalidArgument
-from deniable.estimation.frequencies.decoded import Decoded
-from deniable.estimation.frequencies.evidence import Evidence
+from deniable.estimation.frequencies.evidence import Decoded, Evidence
 from deniable.estimation.frequencies.regression.errors import Spread
 from deniable.estimation.frequencies.regression.normal import Cells
 from deniable.estimation.frequencies.regression.solvers import (

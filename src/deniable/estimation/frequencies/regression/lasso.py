@@ -15,9 +15,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from deniable.errors import InvalidArgument, is_number
-from deniable.estimation.frequencies.decoded import Decoded, Uncertainty
 from deniable.estimation.frequencies.errors.score import analytic
-from deniable.estimation.frequencies.evidence import Evidence
+from deniable.estimation.frequencies.evidence import Decoded, Evidence, Uncertainty
 from deniable.estimation.frequencies.regression.errors import Spread
 from deniable.estimation.frequencies.regression.estimate import (
     cohort_cells,
