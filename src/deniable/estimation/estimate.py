@@ -7,14 +7,13 @@ from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar, Self
 
 import numpy as np
-from numpy.typing import NDArray
 
+from deniable.arrays import Floats
 from deniable.core.domain import Label
 from deniable.core.mechanism import Labelled, as_floats
 from deniable.errors import InvalidArgument, require_int
 from deniable.exports import SHOWN, Exports, column
 
-Floats = NDArray[np.float64]
 #: Whom the numbers are about: the people who answered, or those they are a sample of.
 POPULATIONS = ("respondents", "everyone")
 #: How far outside its range a truth may be that was computed.

@@ -11,14 +11,13 @@ from collections.abc import Callable
 from typing import Any, TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
 
+from deniable.arrays import Floats
 from deniable.core.domain import own_labels
 from deniable.core.mechanism import Labelled, as_floats
 from deniable.errors import InvalidArgument, require_int
 from deniable.estimation.estimate import Frequencies
 
-Floats = NDArray[np.float64]
 Given: TypeAlias = Labelled | Frequencies
 
 

@@ -12,10 +12,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from deniable.arrays import Floats
 from deniable.kernels.hashing import USERS, _add, _start
 from deniable.kernels.jit import kernel
-
-Floats = NDArray[np.float64]
 
 #: Rows whose sums stay in the first-level cache between the two halves of a pass.
 ROWS = 1024

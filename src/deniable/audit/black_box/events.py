@@ -16,10 +16,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from deniable.arrays import Bools, Floats
 from deniable.audit.black_box.encoding import Encoded, whole_bits
-
-Bools = NDArray[np.bool_]
-Floats = NDArray[np.float64]
 
 #: A position with more values than this is cut at quantiles.
 FEW = 32

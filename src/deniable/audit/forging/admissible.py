@@ -15,13 +15,11 @@ import numpy as np
 from numpy.random import Generator
 from numpy.typing import NDArray
 
+from deniable.arrays import Data, Floats, Integers
 from deniable.errors import InvalidArgument
 from deniable.mechanisms import Mechanism
 from deniable.mechanisms.frequency import FrequencyOracle, require_oracle
 
-Floats = NDArray[np.float64]
-Integers = NDArray[np.int64]
-Data = NDArray[Any]
 #: Numbers held at once where the contributions of many reports are compared.
 BLOCK = 1 << 22
 

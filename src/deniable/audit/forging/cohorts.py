@@ -12,15 +12,8 @@ from typing import Any
 import numpy as np
 from numpy.random import Generator
 
-from deniable.audit.forging.admissible import (
-    BLOCK,
-    Alphabet,
-    Data,
-    Floats,
-    Integers,
-    Supports,
-    alphabet_of,
-)
+from deniable.arrays import Data, Floats, Integers
+from deniable.audit.forging.admissible import BLOCK, Alphabet, Supports, alphabet_of
 from deniable.audit.forging.tails import binomial_pvalue
 from deniable.mechanisms.cohorts.cohorts import CohortMechanism
 

@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from deniable.arrays import Floats
 from deniable.audit.forging.admissible import alphabet_of, listed_oracle
 from deniable.audit.forging.detection import detect
 from deniable.audit.forging.influence import influence, weights_of
@@ -25,7 +25,6 @@ from deniable.estimation.frequencies.intervals import score_intervals
 from deniable.estimation.frequencies.simplex import project
 from deniable.mechanisms.frequency import require_oracle
 
-Floats = NDArray[np.float64]
 GUARANTEED, HEURISTIC = "guaranteed", "heuristic"
 #: A genuine report supports so many of the suspects with this probability at most.
 UNUSUAL = 0.01

@@ -13,14 +13,12 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from deniable.arrays import Floats, Integers
 from deniable.audit.forging.admissible import BLOCK, Alphabet, Products, alphabet_of
 from deniable.audit.forging.tails import bernstein, binomial_pvalue, chernoff
 from deniable.core.reports import Reports
 from deniable.errors import InvalidArgument, require_type
 from deniable.mechanisms.frequency import require_oracle
-
-Floats = NDArray[np.float64]
-Integers = NDArray[np.int64]
 
 #: The tests, and what they look at.
 TESTS = {

@@ -7,14 +7,8 @@ from typing import Any
 import numpy as np
 from numpy.random import Generator
 
-from deniable.audit.forging.admissible import (
-    Alphabet,
-    Data,
-    Floats,
-    Integers,
-    Supports,
-    highest,
-)
+from deniable.arrays import Data, Floats, Integers
+from deniable.audit.forging.admissible import Alphabet, Supports, highest
 from deniable.audit.forging.tails import binomial_pvalue
 from deniable.mechanisms import BRR, GRR, HR
 from deniable.mechanisms.hadamard import walsh_hadamard

@@ -14,13 +14,12 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from deniable.arrays import Integers
 from deniable.audit.forging.admissible import alphabet_of, listed_oracle
 from deniable.errors import InvalidArgument, require_int
 from deniable.mechanisms import Mechanism
 
-Integers = NDArray[np.int64]
 MOST = 1 << 53
 
 

@@ -7,25 +7,15 @@ from typing import Any
 
 import numpy as np
 from numpy.random import Generator
-from numpy.typing import NDArray
 
-from deniable.audit.forging.admissible import (
-    Alphabet,
-    Data,
-    Floats,
-    Integers,
-    Products,
-    Supports,
-    ranks,
-)
+from deniable.arrays import Bools, Data, Floats, Integers
+from deniable.audit.forging.admissible import Alphabet, Products, Supports, ranks
 from deniable.audit.forging.tails import binomial_pvalue
 from deniable.mechanisms import SHE, SS, DBitFlip
 from deniable.mechanisms.histogram import TOP
 from deniable.mechanisms.packed import unpacked
 from deniable.mechanisms.unary import UnaryEncoding
 from deniable.randomness import SCALE
-
-Bools = NDArray[np.bool_]
 
 
 def packed(rows: Bools, row_bytes: int) -> Data:

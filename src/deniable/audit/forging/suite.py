@@ -11,6 +11,7 @@ import numpy as np
 from numpy.random import Generator
 from numpy.typing import NDArray
 
+from deniable.arrays import Floats
 from deniable.audit.forging.admissible import alphabet_of, listed_oracle
 from deniable.audit.forging.attacks import ATTACKS, Attack
 from deniable.audit.forging.defences import DEFENCES, GUARANTEED, robust_intervals
@@ -32,8 +33,6 @@ from deniable.errors import InvalidArgument, require_int
 from deniable.mechanisms import Mechanism
 from deniable.mechanisms.frequency import FrequencyOracle
 from deniable.randomness import require_generator
-
-Floats = NDArray[np.float64]
 
 
 def manipulation_report(

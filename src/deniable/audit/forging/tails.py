@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
-Floats = NDArray[np.float64]
+from deniable.arrays import Floats
 
 
 def binomial_pvalue(counts: ArrayLike, n: int, chances: ArrayLike) -> float:

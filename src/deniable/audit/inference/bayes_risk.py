@@ -13,14 +13,13 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from deniable.arrays import Floats
 from deniable.audit.exact.branches import few_runs
 from deniable.core.reports import Reports
 from deniable.errors import InvalidArgument
 from deniable.mechanisms.frequency import FrequencyOracle, require_oracle
 
-Floats = NDArray[np.float64]
 #: Runs of `report` for all values together, up to which a channel is enumerated.
 BRANCHES = 10_000
 

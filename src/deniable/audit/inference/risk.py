@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
+from deniable.arrays import Floats
 from deniable.audit.inference.bayes_risk import Guessing, bounded, guessing, posteriors, raised
 from deniable.core.domain import Label
 from deniable.core.mechanism import Labelled, as_floats
@@ -20,7 +20,6 @@ from deniable.mechanisms import Mechanism
 from deniable.mechanisms.frequency import FrequencyOracle, require_oracle
 from deniable.privacy.guarantee import MOST_REPORTS
 
-Floats = NDArray[np.float64]
 #: Numbers computed with doubles are right to this much, which no rounding goes by.
 NOISE = 1e-9
 

@@ -30,7 +30,7 @@ from functools import cached_property, lru_cache
 import numpy as np
 from numpy.typing import NDArray
 
-Floats = NDArray[np.float64]
+from deniable.arrays import Floats
 
 #: Blocks within nine standard deviations; wider ones follow on either side.
 BLOCKS = 120

@@ -13,10 +13,9 @@ from statistics import NormalDist
 import numpy as np
 from numpy.typing import NDArray
 
+from deniable.arrays import Floats
 from deniable.estimation.frequencies.power_law import fit, posterior_mean
 from deniable.estimation.frequencies.simplex import project
-
-Floats = NDArray[np.float64]
 
 #: `base_cut`: the expected number of values that nobody holds and that are kept all the same.
 FALSE_POSITIVES = 2.0

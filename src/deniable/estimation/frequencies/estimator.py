@@ -7,22 +7,20 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from deniable.answers.text import Candidates
+from deniable.arrays import Counts, Floats
 from deniable.core.reports import Reports
 from deniable.core.tally import Tally
 from deniable.errors import InvalidArgument, require_type
 from deniable.estimation.estimate import Frequencies, check_population
 from deniable.estimation.frequencies.errors.bootstrap import belt, generator_of
 from deniable.estimation.frequencies.errors.score import analytic
-from deniable.estimation.frequencies.evidence import Counts, Decoded, Evidence, Uncertainty
+from deniable.estimation.frequencies.evidence import Decoded, Evidence, Uncertainty
 from deniable.estimation.frequencies.intervals import check_confidence, simultaneous_confidence
 from deniable.estimation.frequencies.methods import DEFAULT_METHOD, OF_COHORTS, decode, find_method
 from deniable.estimation.frequencies.simplex import project
 from deniable.estimation.parts import require_parts
-
-Floats = NDArray[np.float64]
 
 #: Kinds of errors that only some methods have, and all kinds.
 OWN = {"posterior": ("bayes",), "information": ("likelihood",), "regression": OF_COHORTS}

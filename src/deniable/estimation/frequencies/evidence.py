@@ -8,16 +8,13 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from deniable.arrays import Counts, Floats
 from deniable.core.domain import Domain
 from deniable.core.reports import Reports
 from deniable.core.tally import Tally
 from deniable.estimation.parts import about_one_question
 from deniable.mechanisms.frequency import FrequencyOracle, require_oracle
-
-Floats = NDArray[np.float64]
-Counts = NDArray[np.int64]
 
 
 @dataclass(frozen=True, eq=False)

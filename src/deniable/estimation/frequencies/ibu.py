@@ -13,12 +13,12 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from deniable.arrays import Floats
 from deniable.core.mechanism import as_floats
 from deniable.errors import InvalidArgument, require_int
 
-Floats = NDArray[np.float64]
 #: Supports of the values in one collection, and its p and q.
 Part = tuple[ArrayLike, float, float]
 

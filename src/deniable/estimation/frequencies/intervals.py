@@ -11,11 +11,9 @@ from statistics import NormalDist
 from typing import Any, Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
+from deniable.arrays import Floats
 from deniable.errors import InvalidArgument, require_int
-
-Floats = NDArray[np.float64]
 
 
 def check_confidence(confidence: Any) -> float:

@@ -8,8 +8,9 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from deniable.arrays import Floats
 from deniable.errors import InvalidArgument
 from deniable.estimation.frequencies import consistency, shrinkage, simplex
 from deniable.estimation.frequencies.evidence import Decoded, Evidence
@@ -22,7 +23,6 @@ from deniable.estimation.frequencies.ibu import (
 from deniable.mechanisms import Mechanism
 from deniable.mechanisms.frequency import FrequencyOracle, require_oracle
 
-Floats = NDArray[np.float64]
 Decoder = Callable[..., Decoded]
 
 

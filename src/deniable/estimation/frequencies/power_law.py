@@ -6,9 +6,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
-Floats = NDArray[np.float64]
+from deniable.arrays import Floats
 
 #: Shares of 1 / k at which the priors that are tried begin: from nearly uniform to very sparse.
 STARTS = 1.0 / (1.0 + np.exp(np.arange(-4.0, 13.0)))

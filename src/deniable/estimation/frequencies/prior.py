@@ -13,9 +13,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
-Floats = NDArray[np.float64]
+from deniable.arrays import Floats
 
 #: The grids (ratio of neighbouring hats) and the weights of the Dirichlet law that are tried.
 RATIOS = (1.6, 2.5, 5.0)

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from deniable.arrays import Floats
 from deniable.core.mechanism import as_floats
 from deniable.errors import InvalidArgument
 from deniable.estimation.frequencies.power_law import fit, posterior_mean
 from deniable.estimation.frequencies.simplex import project
 
-Floats = NDArray[np.float64]
 #: The values that a prior gives to a frequency, and their weights.
 Prior = tuple[ArrayLike, ArrayLike]
 

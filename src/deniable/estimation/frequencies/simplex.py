@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
-Floats = NDArray[np.float64]
+from deniable.arrays import Floats
 
 
 def clip_and_normalize(f: Floats) -> Floats:

@@ -15,8 +15,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from deniable.arrays import Counts, Floats
 from deniable.core.domain import Label
 from deniable.core.mechanism import as_floats
 from deniable.errors import InvalidArgument, require_int
@@ -26,8 +27,6 @@ from deniable.mechanisms.frequency import FrequencyOracle
 if TYPE_CHECKING:
     from numpy.random import Generator
 
-Floats = NDArray[np.float64]
-Counts = NDArray[np.int64]
 Decoder = Callable[[Counts], Floats]
 
 #: Levels near 0, where estimates pile up, and levels from there to the largest estimate.

@@ -13,11 +13,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from deniable.arrays import Floats, Integers
 from deniable.errors import InvalidArgument, require_int
 from deniable.estimation.frequencies.intervals import check_confidence
-
-Floats = NDArray[np.float64]
-Integers = NDArray[np.int64]
 
 #: The part of a binomial law that is left out weighs at most 2 exp(-LEFT_OUT).
 LEFT_OUT = 45.0

@@ -5,14 +5,12 @@ from __future__ import annotations
 from typing import Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
 from deniable.errors import InvalidArgument
 from deniable.estimation.frequencies.errors.exact import exact_intervals
 from deniable.estimation.frequencies.evidence import Evidence, Uncertainty
 from deniable.estimation.frequencies.intervals import analytic_kind, score_intervals
 
-Floats = NDArray[np.float64]
 Kind = Literal["exact", "score"]
 
 

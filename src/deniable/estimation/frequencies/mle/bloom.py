@@ -13,8 +13,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from deniable.arrays import Floats
-from deniable.estimation.frequencies.mle.supports import Gram, Indices, Part, Sums, pieces
+from deniable.arrays import Floats, Indices
+from deniable.estimation.frequencies.mle.supports import Gram, Part, Sums, pieces
 from deniable.mechanisms.cohorts.cohorts import CohortBits
 from deniable.mechanisms.packed import unpacked
 

@@ -6,8 +6,8 @@ from functools import singledispatch
 
 import numpy as np
 
-from deniable.arrays import Counts, Floats
-from deniable.estimation.frequencies.mle.supports import Gram, Indices, Part, Sums, unknown_family
+from deniable.arrays import Counts, Floats, Indices
+from deniable.estimation.frequencies.mle.supports import Gram, Part, Sums, unknown_family
 from deniable.mechanisms import HR
 from deniable.mechanisms.frequency import FrequencyOracle
 from deniable.mechanisms.hadamard_signs import SignMechanism

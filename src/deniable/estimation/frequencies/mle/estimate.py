@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
+from deniable.arrays import Floats
 from deniable.errors import InvalidArgument
 from deniable.estimation.frequencies.errors.score import analytic
 from deniable.estimation.frequencies.evidence import Decoded, Evidence, Part, Uncertainty
 from deniable.estimation.frequencies.intervals import two_sided_z
 from deniable.estimation.frequencies.mle.likelihood import Maximum, efficient, maximise
 from deniable.estimation.frequencies.mle.shared import held_by_reports
-
-Floats = NDArray[np.float64]
 
 #: Values up to which the k x k information is made, for its own sake and to help another decoder.
 LARGEST, HELPFUL = 1024, 256

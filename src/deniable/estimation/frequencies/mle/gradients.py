@@ -6,10 +6,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from deniable.arrays import Floats
+from deniable.arrays import Floats, Indices
 from deniable.estimation.frequencies.mle.newton import ROUNDING
 from deniable.estimation.frequencies.mle.objective import Objective, Point
-from deniable.estimation.frequencies.mle.supports import Indices
 
 
 def accelerated(objective: Objective, start: Floats, tolerance: float, most_passes: int) -> Point:

@@ -9,9 +9,8 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from deniable.arrays import Floats
+from deniable.arrays import Floats, Indices
 from deniable.estimation.frequencies.mle.objective import Objective, Point
-from deniable.estimation.frequencies.mle.supports import Indices
 
 #: Values up to which a Hessian is cheap beside the passes that it saves.
 MOST = 2048

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from deniable.arrays import Floats
-from deniable.estimation.frequencies.mle.supports import Indices, Part
+from deniable.arrays import Floats, Indices
+from deniable.estimation.frequencies.mle.supports import Part
 
 
 @dataclass(frozen=True, eq=False)

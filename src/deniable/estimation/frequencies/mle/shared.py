@@ -12,10 +12,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from deniable.arrays import Counts, Floats
+from deniable.arrays import Counts, Floats, Indices
 from deniable.estimation.frequencies.mle.bloom import BloomRows
 from deniable.estimation.frequencies.mle.cells import Cells, HadamardCells, cells_of
-from deniable.estimation.frequencies.mle.supports import Gram, Indices, Part, Sums, part_of
+from deniable.estimation.frequencies.mle.supports import Gram, Part, Sums, part_of
 from deniable.mechanisms.cohorts.cohorts import CohortBits, CohortIndices, CohortMechanism
 from deniable.mechanisms.frequency import FrequencyOracle
 

@@ -14,13 +14,11 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from deniable.arrays import Counts, Floats
+from deniable.arrays import Counts, Floats, Indices
 from deniable.errors import InvalidArgument
 from deniable.mechanisms.frequency import FrequencyOracle
 from deniable.mechanisms.local_hashing import LocalHashing
 from deniable.mechanisms.packed import PackedMechanism, unpacked
-
-Indices = NDArray[np.int64]
 
 #: Up to so many values all possible supports are counted instead of kept one by one.
 GROUPED = 16

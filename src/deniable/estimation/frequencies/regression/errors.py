@@ -6,13 +6,11 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from deniable.arrays import Floats
 from deniable.estimation.frequencies.evidence import Uncertainty
 from deniable.estimation.frequencies.intervals import check_confidence
 from deniable.mechanisms.cohorts.cohorts import CohortMechanism
-
-Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)

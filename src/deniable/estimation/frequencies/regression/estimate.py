@@ -10,8 +10,8 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from deniable.arrays import Floats
 from deniable.errors import InvalidArgument
 from deniable.estimation.frequencies.evidence import Decoded, Evidence
 from deniable.estimation.frequencies.regression.errors import Spread
@@ -21,8 +21,6 @@ from deniable.estimation.frequencies.regression.solvers import (
     non_negative,
     summing_to_one,
 )
-
-Floats = NDArray[np.float64]
 
 #: Unknowns whose dense normal equations are solved: some seconds and 128 MB a matrix.
 MOST = 4096

@@ -12,8 +12,8 @@ from statistics import NormalDist
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from deniable.arrays import Floats, Indices
 from deniable.errors import InvalidArgument, is_number
 from deniable.estimation.frequencies.errors.score import analytic
 from deniable.estimation.frequencies.evidence import Decoded, Evidence, Uncertainty
@@ -23,10 +23,8 @@ from deniable.estimation.frequencies.regression.estimate import (
     indistinct,
     own_part,
 )
-from deniable.estimation.frequencies.regression.normal import Cells, Indices, Normal
+from deniable.estimation.frequencies.regression.normal import Cells, Normal
 from deniable.estimation.frequencies.regression.solvers import Singular, inverse, non_negative
-
-Floats = NDArray[np.float64]
 
 #: Candidates that are looked at together: the most frequent ones by the mean of their cells.
 SCREENED = 2000

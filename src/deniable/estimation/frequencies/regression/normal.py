@@ -14,13 +14,9 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from deniable.arrays import Counts, Floats, Indices
 from deniable.mechanisms.cohorts.cohorts import CohortMechanism
-
-Floats = NDArray[np.float64]
-Indices = NDArray[np.int64]
-Counts = NDArray[np.int64]
 
 #: Cells of values in memory at a time.
 BLOCK = 1 << 22

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-Floats = NDArray[np.float64]
+from deniable.arrays import Floats
 
 #: A column is lost if this little of it is left when the others have explained what they can.
 SINGULAR = 1e-9
