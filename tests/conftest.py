@@ -14,8 +14,8 @@ os.environ["PYTHONPATH"] = os.pathsep.join(
     filter(None, [str(Path(__file__).with_name("support")), _inherited])
 )
 
-settings.register_profile("house", derandomize=True, deadline=None)
-settings.load_profile("house")
+settings.register_profile("deniable", derandomize=True, deadline=None)
+settings.load_profile("deniable")
 
 
 @pytest.fixture(scope="session")

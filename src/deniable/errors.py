@@ -1,4 +1,4 @@
-"""What the house says when it refuses an input: the argument, the value, and what is allowed."""
+"""What a refusal of an input says: the argument, the value, and what is allowed."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """Ways out for results: charts and tables, pandas, Arrow, JSON, CSV, the terminal and notebooks.
 
 How a result looks is written once, in `deniable.views`, by its class. `Shown` is the one hook to
-that room, for results of all rooms.
+that package, for results of all packages.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Coins: every random decision of the house comes from here, and from nowhere else.
+"""Coins: every random decision of the package comes from here, and from nowhere else.
 
 A report is a pure function of a value and random bytes. The function that makes it draws through
 three primitives only, `Coins.below`, `Coins.choice` and `Coins.pick`; each eats one 64-bit

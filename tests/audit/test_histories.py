@@ -15,14 +15,14 @@ from deniable.audit.exact.histories import Device, pattern, worst_histories
 from deniable.canonical import canonical
 from deniable.cli.explain import sentences
 from deniable.collection.manifest import Collection
-from deniable.collection.recommend import Terms
+from deniable.collection.recommend import Requirements
 from deniable.collection.survey import survey_of
 from deniable.core.domain import Domain
 from deniable.device import memo as memo_module
 from deniable.device.memo import MemoryMemo
 from deniable.errors import InvalidArgument, ManifestRefused
 from deniable.mechanisms.two_step.memoised import Memoised
-from deniable.privacy import Clue, Lasting
+from deniable.privacy import KeptBit, MemoisedGuarantee
 from deniable.privacy.enumeration import enumerate_reports
 from deniable.privacy.guarantee import CONTEXT, as_decimal, float_above
 from deniable.privacy.memoised import log_replaced
@@ -107,7 +107,7 @@ class Told(Memoised, dn.GRR):
     def permanent_guarantee(self):
         other = (1 - Fraction(self.keep, SCALE)) * Fraction(SCALE // self.domain.size, SCALE)
         own = Fraction(self.keep, SCALE) + other
-        return Lasting.of((Clue(own, other, None),), self.domain.size)
+        return MemoisedGuarantee.of((KeptBit(own, other, None),), self.domain.size)
 
     guarantee = permanent_guarantee
 
@@ -136,14 +136,14 @@ def test_designs_leave_room_for_replaced_answers(name):
     for rounds, changes in ((65_535, 32_766), (100, 2), (7, 4)):
         for epsilon in (0.7, 3.0):
             domain = Domain([str(i) for i in range(9)])
-            m = Terms(domain, epsilon, 10_000, rounds, min(changes, 7)).build(name)
+            m = Requirements(domain, epsilon, 10_000, rounds, min(changes, 7)).build(name)
             found = asking(m, epsilon, rounds, min(changes, 7))
             assert epsilon * (1 - 1e-5) < found.spent <= epsilon
 
 
 @pytest.mark.slow
 def test_designs_leave_room_where_keys_are_many():
-    m = Terms(dn.Text(), 3.0, 10_000, 65_535, 32_768).build("rappor")
+    m = Requirements(dn.Text(), 3.0, 10_000, 65_535, 32_768).build("rappor")
     whole = m.permanent_guarantee.log_always(65_535, 32_768)
     assert float_above(whole) <= 3.0
     assert log_replaced(65_535, 32_769) > Decimal("5e-11")
@@ -184,7 +184,7 @@ def test_shared_draws_are_refused_where_answers_change(name):
 def test_auto_never_takes_a_shared_draw_where_answers_change():
     """200 answers, epsilon 1, 12 rounds, 2 changes: this was LOLH, and cost 5.57."""
     for size, changes, epsilon in product((3, 200, 5_000), (0, 1, 11), (1.0, 6.0)):
-        terms = Terms(Domain([str(i) for i in range(size)]), epsilon, 10_000, 12, changes)
+        terms = Requirements(Domain([str(i) for i in range(size)]), epsilon, 10_000, 12, changes)
         assert not changes or terms.choose().name not in SHARED
     assert survey_of(panel()).collection.asked("way").mechanism.name not in SHARED
 

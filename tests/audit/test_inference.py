@@ -131,7 +131,7 @@ def test_posteriors_are_those_of_the_channel(name, monkeypatch):
     exact = joint / joint.sum(axis=1, keepdims=True)
     np.testing.assert_allclose(posterior(reports, f), exact, rtol=1e-9)
     monkeypatch.setattr("deniable.audit.inference.bayes_risk.BRANCHES", 1)
-    if m.two_valued and m.supports(m.count(reports.data[:1]), 1) is not None:
+    if m.two_likelihoods and m.supports(m.count(reports.data[:1]), 1) is not None:
         np.testing.assert_allclose(posterior(reports, f), exact, rtol=1e-6)
     else:
         with pytest.raises(InvalidArgument, match="two likelihoods"):

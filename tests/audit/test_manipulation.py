@@ -11,7 +11,7 @@ from rich.console import Console
 from scipy.stats import binom
 
 import deniable as dn
-from deniable.audit.forging.admissible import Alphabet, alphabet_of
+from deniable.audit.forging.admissible import AdmissibleReports, admissible_reports
 from deniable.audit.forging.attacks import (
     ATTACKS,
     maximal_gain,
@@ -99,7 +99,7 @@ def test_the_bound_is_the_maximum_over_all_admissible_reports(family):
 @pytest.mark.parametrize("family", FAMILIES)
 def test_closed_forms_are_what_enumeration_finds(family):
     m = small(family, 5, 3.0)
-    closed, tried = alphabet_of(m), Alphabet(m)
+    closed, tried = admissible_reports(m), AdmissibleReports(m)
     for targets in subsets(range(m.domain.size)):
         weights = np.zeros(m.domain.size, dtype=np.int64)
         weights[list(targets)] = 1
@@ -108,7 +108,8 @@ def test_closed_forms_are_what_enumeration_finds(family):
     assert closed.diameter() >= tried.diameter() - 1e-9
     assert not closed.tight or closed.diameter() == pytest.approx(tried.diameter())
     np.testing.assert_allclose(
-        closed.contributions(tried._outputs), Alphabet.contributions(closed, tried._outputs)
+        closed.contributions(tried._outputs),
+        AdmissibleReports.contributions(closed, tried._outputs),
     )
 
 
@@ -125,7 +126,7 @@ def test_several_blocks_and_several_hash_functions():
         dn.ORR(8, 1.0, cohorts=3, width=4, permuted=0),
     ]
     for m in some:
-        x = Alphabet(m).contributions(Alphabet(m)._outputs)
+        x = AdmissibleReports(m).contributions(AdmissibleReports(m)._outputs)
         for targets in subsets(range(m.domain.size)):
             sums = x[:, list(targets)].sum(axis=1)
             bound = influence(m, 9, 1, targets)
@@ -152,7 +153,7 @@ def test_any_text_with_candidates(family):
 
 
 class Parity(dn.GRR):
-    """A mechanism that the house does not know: k-RR whose reports are sent twice as large."""
+    """A mechanism that deniable does not know: k-RR whose reports are sent twice as large."""
 
     name = "parity"
 
@@ -183,7 +184,7 @@ def test_a_mechanism_of_others_is_enumerated():
     assert m.unbiased(m.count(forged.data), 50)[[1, 2]].sum() == pytest.approx(mine.high)
     assert m.count(random_report(m, 50, [1], rng).data).sum() == 50
     assert m.count(random_value(m, 20, [1], rng).data).sum() == 20
-    with pytest.raises(InvalidArgument, match="house"):
+    with pytest.raises(InvalidArgument, match="own"):
         stealthy_gain(m, 5, [1], rng)
 
 
@@ -267,7 +268,7 @@ def test_gains_are_the_published_ones(family, attack):
     before = mechanism.unbiased(mechanism.count(genuine.data), n)[targets].sum()
     both = mechanism.count(genuine.data) + mechanism.count(forged.data)
     gain = mechanism.unbiased(both, n + m)[targets].sum() - before
-    x = alphabet_of(mechanism).contributions
+    x = admissible_reports(mechanism).contributions
     spread = [x(part.data)[:, targets].sum(axis=1).std() for part in (genuine, forged)]
     deviation = b * np.hypot(spread[0] / np.sqrt(n), spread[1] / np.sqrt(m))
     assert abs(gain - b * (mean - truth)) < SIGMAS * deviation + 1e-9
@@ -298,7 +299,7 @@ def test_gains_follow_the_published_sum_of_supports(name):
     for attack in ATTACKS.values():
         forged = attack(mechanism, m, targets, rng).data
         after = mechanism.unbiased(genuine + mechanism.count(forged), n + m)[targets].sum()
-        shares = alphabet_of(mechanism).contributions(forged)[:, targets]
+        shares = admissible_reports(mechanism).contributions(forged)[:, targets]
         supports = float((shares > 0).sum())
         c = m * (before * (p - q) + len(targets) * q) / ((n + m) * (p - q))
         assert after - before == pytest.approx(supports / ((n + m) * (p - q)) - c, abs=1e-9)
@@ -319,17 +320,17 @@ def test_the_laws_of_genuine_reports_are_exact(family):
     except InvalidArgument:  # two cells only: they are never of equal size
         m = small(family)
         equal = None
-    alphabet, channel = alphabet_of(m), m.channel()
+    admissible, channel = admissible_reports(m), m.channel()
     data, law = m.pack(channel.outputs), np.array(channel.matrix, dtype=np.float64)
-    sizes = alphabet.sizes(data)
+    sizes = admissible.sizes(data)
     if sizes is not None:
         for row in law:
-            found = np.bincount(sizes, row, minlength=len(alphabet.size_law()))
-            np.testing.assert_allclose(found, alphabet.size_law(), atol=1e-12)
-    products = alphabet.products()
+            found = np.bincount(sizes, row, minlength=len(admissible.size_law()))
+            np.testing.assert_allclose(found, admissible.size_law(), atol=1e-12)
+    products = admissible.products()
     assert family is not dn.SS or products is not None
     if products is not None and equal is not None:
-        x = alphabet.scores(data)
+        x = admissible.scores(data)
         for u, v in combinations(range(m.domain.size), 2):
             off = x[:, u] * x[:, v] - products.mean
             np.testing.assert_allclose(law @ off, 0.0, atol=1e-9)

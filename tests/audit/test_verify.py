@@ -13,7 +13,7 @@ from deniable.audit.exact.verify import relatives, verify, verify_function
 from deniable.errors import InvalidArgument
 from deniable.mechanisms import GRR, LGRR, LOSUE, OUE, UE
 from deniable.mechanisms.questionnaire import Questionnaire, Sampled
-from deniable.privacy import Guarantee, Lasting
+from deniable.privacy import Guarantee, MemoisedGuarantee
 from deniable.randomness import SCALE
 
 
@@ -208,7 +208,7 @@ def test_exports():
 
 def test_exact_ratios_are_those_of_the_limit():
     stated = LOSUE(3, 2.0, 0.5).guarantee
-    assert isinstance(stated, Lasting)
+    assert isinstance(stated, MemoisedGuarantee)
     assert isinstance(stated.exactly(1), Guarantee)
     for reports in (1, 2, 7):
         assert stated.exactly(reports).epsilon == pytest.approx(stated.after(reports), abs=1e-12)

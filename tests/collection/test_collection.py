@@ -23,7 +23,7 @@ from deniable.collection.batches import read_batch
 from deniable.collection.example import EXAMPLE, to_toml
 from deniable.collection.manifest import Collection
 from deniable.collection.questions import Question
-from deniable.collection.recommend import MOST_BITS, Terms
+from deniable.collection.recommend import MOST_BITS, Requirements
 from deniable.collection.reporting import coin_words, drawn, encoded, redrawn, respond
 from deniable.collection.survey import read_survey, skeleton_of, survey_of
 from deniable.collection.wire import Submission
@@ -195,7 +195,7 @@ def squared(m):
 def test_auto_takes_the_least_variance():
     for size in (2, 3, 10, 100, 5000):
         for epsilon in (0.5, 2.0, 4.0):
-            terms = Terms(Domain([str(i) for i in range(size)]), epsilon, 10_000)
+            terms = Requirements(Domain([str(i) for i in range(size)]), epsilon, 10_000)
             chosen = terms.choose()
             for name in ("grr", "oue", "ss", "olh", "hr"):
                 other = terms.build(name)
@@ -204,10 +204,10 @@ def test_auto_takes_the_least_variance():
 
 
 def test_auto_knows_rounds_and_texts():
-    terms = Terms(Domain(["a", "b", "c"]), 4.0, 10_000, rounds=20, changes=0)
+    terms = Requirements(Domain(["a", "b", "c"]), 4.0, 10_000, rounds=20, changes=0)
     assert isinstance(terms.choose(), dn.LGRR | dn.LOSUE | dn.LSOUE | dn.LOUE | dn.LOLH)
-    assert isinstance(Terms(Text(), 2.0, 10_000).choose(), dn.ORR | dn.HCMS)
-    assert isinstance(Terms(dn.Number(0, 24), 2.0, 10_000).choose(), dn.DRR)
+    assert isinstance(Requirements(Text(), 2.0, 10_000).choose(), dn.ORR | dn.HCMS)
+    assert isinstance(Requirements(dn.Number(0, 24), 2.0, 10_000).choose(), dn.DRR)
 
 
 #: By the number of answers (0: any text), rounds and changes: what is chosen for each epsilon.
@@ -237,7 +237,7 @@ CHOSEN = {
 def test_what_is_chosen_does_not_depend_on_the_order_of_the_registry(size, rounds, changes):
     domain = Domain([f"a{i}" for i in range(size)]) if size else Text()
     found = [
-        Terms(domain, epsilon, 10_000, rounds=rounds, changes=changes).choose().name
+        Requirements(domain, epsilon, 10_000, rounds=rounds, changes=changes).choose().name
         for epsilon in (0.5, 1.0, 2.0, 4.0, 6.0)
     ]
     assert " ".join(found) == CHOSEN[size, rounds, changes]

@@ -36,6 +36,7 @@ from deniable.mechanisms import (
     DBitFlipPM,
     Joint,
 )
+from deniable.mechanisms.frequency import Line
 from deniable.privacy import Guarantee
 from deniable.randomness import ByteCoins, Keystream
 
@@ -122,7 +123,7 @@ class DrawsOnlyIfNeeded(GRR):
 class HalfVariance(OUE):
     def variance_line(self, f, n):
         a, b = super().variance_line(f, n)
-        return a / 2, b
+        return Line(a / 2, b)
 
 
 class LosesEveryEighthValue(OUE):

@@ -40,7 +40,7 @@ def test_unbiased_with_the_stated_variance(collections):
     """Null hypothesis: errors are normal with the stated variance (chi-square, value by value)."""
     evidence = [Evidence.of(tallies(parts)) for parts in collections]
     errors = np.array([e.unbiased for e in evidence]) - SHARES
-    line = evidence[0].a + evidence[0].b * SHARES
+    line = evidence[0].line.at(SHARES)
     variance = line + evidence[0].between * SHARES * (1 - SHARES)
     runs = len(errors)
     mean = runs * errors.mean(axis=0) ** 2 / variance

@@ -24,6 +24,7 @@ from deniable.estimation.frequencies.intervals import (
     simultaneous_confidence,
 )
 from deniable.estimation.frequencies.simplex import clip_and_normalize, project
+from deniable.mechanisms.frequency import Line
 
 FALSE_ALARM = 1e-9
 #: What is left out of a law and counted as missed, and room for rounding.
@@ -55,7 +56,7 @@ def score(counts, n, p, q, confidence, sampling):
     x = (counts / n - q) / (p - q)
     a = np.full(x.shape, q * (1 - q) / (p - q) ** 2 / n)
     b = np.full(x.shape, (1 - p - q) / (p - q) / n)
-    return score_intervals(x, a, b, confidence, sampling=sampling / n)
+    return score_intervals(x, Line(a, b), confidence, sampling=sampling / n)
 
 
 def automatic(counts, n, p, q, confidence, sampling):
@@ -159,7 +160,7 @@ def test_impossible_counts_get_the_nearest_end():
 def test_score_limits_solve_their_equation(sampling):
     z = 1.959963984540054
     x, b = (grid.ravel() for grid in np.meshgrid(np.linspace(-0.2, 1.2, 29), [-0.01, 0.0, 0.02]))
-    rows = score_intervals(x, np.full(x.shape, 0.015), b, 0.95, sampling=sampling)
+    rows = score_intervals(x, Line(np.full(x.shape, 0.015), b), 0.95, sampling=sampling)
     for t in rows.T:
         variance = 0.015 + b * t + sampling * t * (1 - t)
         np.testing.assert_allclose((x - t) ** 2, z * z * variance, rtol=1e-9)
@@ -169,9 +170,11 @@ def test_score_limits_solve_their_equation(sampling):
 
 def test_score_limits_where_everything_is_rejected():
     a, b = np.array([0.01, 0.0]), np.array([-0.01, 0.01])
-    rows = score_intervals(np.array([5.0, -5.0]), a, b, 0.95)
+    rows = score_intervals(np.array([5.0, -5.0]), Line(a, b), 0.95)
     np.testing.assert_allclose(rows, [[1.0, 1.0], [0.0, 0.0]])
-    rows = score_intervals(np.array([5.0, -5.0]), np.zeros(2), np.zeros(2), 0.95, sampling=0.01)
+    rows = score_intervals(
+        np.array([5.0, -5.0]), Line(np.zeros(2), np.zeros(2)), 0.95, sampling=0.01
+    )
     np.testing.assert_allclose(rows, [[1.0, 1.0], [0.0, 0.0]])
 
 

@@ -16,7 +16,11 @@ from deniable.mechanisms.frequency import frequency_oracles
 
 FALSE_ALARM = 1e-9
 #: Those with cohorts have tests of their own.
-FAMILIES = {name: m for name, m in frequency_oracles().items() if m.two_valued and m.independent}
+FAMILIES = {
+    name: m
+    for name, m in frequency_oracles().items()
+    if m.two_likelihoods and m.independent_supports
+}
 NAMES = [name for name in FAMILIES if name != "brr"]
 
 
@@ -209,7 +213,7 @@ def check_sums(objective, w):
 def test_equal_reports_are_brought_together():
     reports = draw(dn.OUE(10, 1.0), 5000)
     m = reports.mechanism
-    grouped = supports.part_of(m, reports.data, 0)
+    grouped = supports.term_of_reports(m, reports.data, 0)
     single = supports.Rows(m, reports.data.view("<u2"))
     assert len(grouped.words) < 1024
     assert grouped.n == single.n == 5000
@@ -351,6 +355,6 @@ def test_families_without_a_known_likelihood_are_refused():
         pass
 
     with pytest.raises(InvalidArgument, match="likelihood is known"):
-        supports.part_of.dispatch(Other)(None, None, 0)
+        supports.term_of_reports.dispatch(Other)(None, None, 0)
     with pytest.raises(InvalidArgument, match="likelihood is known"):
-        cells.cells_of(dn.OUE(5, 1.0), np.zeros(5, dtype=np.int64))
+        cells.term_of_counts(dn.OUE(5, 1.0), np.zeros(5, dtype=np.int64))

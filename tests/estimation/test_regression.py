@@ -7,9 +7,9 @@ from scipy.stats import binom, chi2, t
 import deniable as dn
 from deniable.core.tally import Tally
 from deniable.errors import InvalidArgument
-from deniable.estimation.frequencies.regression.errors import own_excess
-from deniable.estimation.frequencies.regression.normal import Cells
-from deniable.estimation.frequencies.regression.solvers import Singular, inverse, non_negative
+from deniable.estimation.frequencies.regression.normal import CohortTable
+from deniable.estimation.frequencies.regression.spread import own_excess
+from deniable.estimation.frequencies.solvers import Singular, inverse, non_negative
 
 METHODS = ("least-squares", "nnls", "lasso")
 KNOWN = [f"known {i}" for i in range(30)]
@@ -164,7 +164,7 @@ def test_nnls_is_a_distribution_and_the_best_one():
     assert free.frequencies.min() < 0 <= f.frequencies.min()
     assert free.frequencies.sum() == pytest.approx(1)
     assert f.frequencies.sum() == pytest.approx(1)
-    cells = Cells(tally.mechanism, tally.counts)
+    cells = CohortTable(tally.mechanism, tally.counts)
     known = np.arange(30)
 
     def squares(x):

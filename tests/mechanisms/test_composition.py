@@ -13,7 +13,7 @@ from deniable.errors import InvalidArgument
 from deniable.mechanisms.questionnaire import MODES, Questionnaire
 from deniable.privacy import (
     Guarantee,
-    Lasting,
+    MemoisedGuarantee,
     exp_below,
     parallel,
     sequential,
@@ -24,7 +24,7 @@ from deniable.randomness import WORD_BYTES, ByteCoins
 
 RATIOS = st.fractions(min_value=1, max_value=10**6)
 GUARANTEES = st.lists(RATIOS.map(Guarantee), min_size=1, max_size=6)
-LASTING = dn.LOSUE(4, 2.0, 0.5).guarantee
+MEMOISED = dn.LOSUE(4, 2.0, 0.5).guarantee
 
 
 # ---- guarantees as data
@@ -57,18 +57,18 @@ def test_compositions_can_be_composed(first, second):
 
 def test_what_lasts_in_a_composition_lasts():
     """Memoised parts stay bounded for any number of reports; one fresh part is enough to grow."""
-    both = sequential([LASTING, LASTING])
-    assert isinstance(LASTING, Lasting)
-    assert both.after() == pytest.approx(2 * LASTING.epsilon, rel=1e-15)
-    assert both.after(5, 1) == pytest.approx(2 * LASTING.after(5, 1), rel=1e-15)
+    both = sequential([MEMOISED, MEMOISED])
+    assert isinstance(MEMOISED, MemoisedGuarantee)
+    assert both.after() == pytest.approx(2 * MEMOISED.epsilon, rel=1e-15)
+    assert both.after(5, 1) == pytest.approx(2 * MEMOISED.after(5, 1), rel=1e-15)
     assert both.after(1) < both.epsilon
     fresh = Guarantee(Fraction(2))
-    assert sequential([LASTING, fresh]).after() == math.inf
-    assert sequential([LASTING, fresh]).after(7) == pytest.approx(
-        LASTING.after(7) + 7 * math.log(2), rel=1e-15
+    assert sequential([MEMOISED, fresh]).after() == math.inf
+    assert sequential([MEMOISED, fresh]).after(7) == pytest.approx(
+        MEMOISED.after(7) + 7 * math.log(2), rel=1e-15
     )
-    assert parallel([LASTING, fresh]).after(1) == pytest.approx(math.log(2), rel=1e-15)
-    assert parallel([LASTING, Guarantee(Fraction(11, 10))]).after(3) == LASTING.after(3)
+    assert parallel([MEMOISED, fresh]).after(1) == pytest.approx(math.log(2), rel=1e-15)
+    assert parallel([MEMOISED, Guarantee(Fraction(11, 10))]).after(3) == MEMOISED.after(3)
 
 
 @pytest.mark.slow

@@ -111,9 +111,9 @@ def direct(m, reports):
             p1 * (1 - p2) ** t + (1 - p1) * (1 - q2) ** t
         )
         return yes * no
-    clue = m.guarantee.clues[0]
-    r = clue.odds**reports
-    return (clue.own * r + 1 - clue.own) / (clue.other * r + 1 - clue.other)
+    bit = m.guarantee.kept_bits[0]
+    r = bit.odds**reports
+    return (bit.own * r + 1 - bit.own) / (bit.other * r + 1 - bit.other)
 
 
 @pytest.mark.parametrize("family", CHAINS)

@@ -22,7 +22,7 @@ from deniable.rounds import rounds as module
 from deniable.rounds.changes import holm
 from deniable.rounds.rounds import Rounds
 from deniable.rounds.series import Series
-from deniable.rounds.tests import Side, conditional_p_values, p_values
+from deniable.rounds.tests import RoundEstimate, conditional_p_values, p_values
 
 RARE = 1e-6
 LABELS = ["car", "train", "bus"]
@@ -526,7 +526,7 @@ def any_flag(m, truth, sizes, runs, rng, watched=slice(None)):
     p = []
     for counts in fresh_counts(m, truth, sizes, runs, rng):
         tallies = [dn.Tally.of_counts(m, c, n) for c, n in zip(counts, sizes, strict=True)]
-        p.append([Side.of(tally) for tally in tallies])
+        p.append([RoundEstimate.of(tally) for tally in tallies])
     pairs = list(pairwise(range(len(sizes))))
     if p[0][0].supports is None:
         found = np.array([[p_values(run[r], run[s], False) for r, s in pairs] for run in p])
@@ -542,7 +542,7 @@ def test_flags_are_those_of_all_comparisons_together():
     for m in (dn.OUE(4, 1.0), dn.HR(16, 4.0), dn.SHE(4, 1.0), dn.CMS(4, 1.0)):
         k = m.domain.size
         rounds = collect(m, [[50] * k, [80] + [40] * (k - 1), [50] * k], rng)
-        sides = [Side.of(tally) for tally in rounds.tallies().values()]
+        sides = [RoundEstimate.of(tally) for tally in rounds.tallies().values()]
         each = np.array([p_values(r, s, False) for r, s in pairwise(sides)])
         found = rounds.changes(0.2)
         assert np.array_equal(found.p_values, holm(each))

@@ -64,7 +64,7 @@ class Subject:
 
 
 @dataclass(frozen=True)
-class Settings:
+class AuditSettings:
     """How it is audited; None is what was not said."""
 
     size: int | None
@@ -118,7 +118,7 @@ class Settings:
 
 
 @dataclass(frozen=True)
-class Outcome:
+class AuditRows:
     """Rows of many audits, or the one audit that was made; what was proved, in words."""
 
     title: str
@@ -168,7 +168,7 @@ class Outcome:
         return survey_chart(self.rows, self.title) if self.audit is None else self.audit.chart()
 
 
-def run(subject: Subject, settings: Settings) -> Outcome:
+def run(subject: Subject, settings: AuditSettings) -> AuditRows:
     """Audit the subject."""
     if subject.kind in ("all", "mechanism"):
         require_int("size", settings.k, 2, MOST_ANSWERS)
@@ -181,10 +181,10 @@ def run(subject: Subject, settings: Settings) -> Outcome:
     return _black_box(subject, settings)
 
 
-def _all(settings: Settings) -> Outcome:
-    from deniable.audit.black_box.everything import steps, survey
+def _all(settings: AuditSettings) -> AuditRows:
+    from deniable.audit.black_box.everything import audit_everything, steps
 
-    found = survey(
+    found = audit_everything(
         settings.k,
         settings.promise,
         quick=settings.quick,
@@ -193,10 +193,10 @@ def _all(settings: Settings) -> Outcome:
         rng=settings.rng,
     )
     title = f"epsilon = {settings.promise:g}, confidence {100 * settings.confidence:.6g} % each"
-    return Outcome(title, list(_tracked(found, steps())))
+    return AuditRows(title, list(_tracked(found, steps())))
 
 
-def _library(name: str, settings: Settings) -> Outcome:
+def _library(name: str, settings: AuditSettings) -> AuditRows:
     """With several reports of a device: what promises something for them."""
     from deniable.audit.black_box.everything import row_of
     from deniable.audit.black_box.peers import peers
@@ -212,10 +212,10 @@ def _library(name: str, settings: Settings) -> Outcome:
         row_of(one.audit(values, reports=settings.rounds, **settings.options), one.name, settings.k)
         for one in listed
     )
-    return Outcome(f"{name}, epsilon = {settings.promise:g}", list(_tracked(audits, len(listed))))
+    return AuditRows(f"{name}, epsilon = {settings.promise:g}", list(_tracked(audits, len(listed))))
 
 
-def _mechanism(name: str, settings: Settings) -> Outcome:
+def _mechanism(name: str, settings: AuditSettings) -> AuditRows:
     from deniable.audit.black_box.empirical import audit_mechanism
     from deniable.audit.black_box.everything import exact_rows, row_of, size_of, usual_domain
     from deniable.audit.exact.verify import verify
@@ -231,10 +231,10 @@ def _mechanism(name: str, settings: Settings) -> Outcome:
     )
     exact = verify(m)
     rows = [*exact_rows(m, exact), row_of(found, m.name, size_of(m))]
-    return Outcome(str(m), rows, found, f"exactly: {exact.words}")
+    return AuditRows(str(m), rows, found, f"exactly: {exact.words}")
 
 
-def _black_box(subject: Subject, settings: Settings) -> Outcome:
+def _black_box(subject: Subject, settings: AuditSettings) -> AuditRows:
     """With several reports of a device, a function makes devices."""
     from deniable.audit.black_box.empirical import audit, audit_command, audit_devices
     from deniable.audit.black_box.everything import row_of
@@ -246,7 +246,7 @@ def _black_box(subject: Subject, settings: Settings) -> Outcome:
         found = audit_devices(_imported(subject.which), *asked, settings.rounds, **options)
     else:
         found = audit(_imported(subject.which), *asked, **options)
-    return Outcome(subject.which, [row_of(found, subject.which, settings.k)], found)
+    return AuditRows(subject.which, [row_of(found, subject.which, settings.k)], found)
 
 
 def _imported(name: str) -> Any:

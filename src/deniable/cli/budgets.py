@@ -9,13 +9,13 @@ from deniable.core.registry import find, mechanisms
 from deniable.errors import InvalidArgument
 from deniable.mechanisms import Mechanism
 from deniable.mechanisms.two_step.memoised import Memoised
-from deniable.privacy import Lasting
+from deniable.privacy import MemoisedGuarantee
 from deniable.views.privacy import FORGETFUL, budget_rows, change_words
 
 
 def lasting_of(
     name: str, size: int, epsilon: float, first: float | None
-) -> tuple[Mechanism, Lasting]:
+) -> tuple[Mechanism, MemoisedGuarantee]:
     """A mechanism by name, and what all its reports cost."""
     family: Any = find(name)
     if not family.remembers:
@@ -25,7 +25,9 @@ def lasting_of(
     return mechanism, mechanism.lasting
 
 
-def budget_table(guarantee: Lasting, reports: int, changes: Sequence[int]) -> list[dict[str, Any]]:
+def budget_table(
+    guarantee: MemoisedGuarantee, reports: int, changes: Sequence[int]
+) -> list[dict[str, Any]]:
     """A row for some numbers of reports up to ``reports``, and one for any number."""
     steps = [t for t in (1, 2, 3, 5, 10, 20, 30, 50, 100) if t < reports]
     rows: dict[Any, dict[str, Any]] = {}

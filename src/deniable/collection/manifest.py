@@ -128,8 +128,8 @@ class Collection:
     most ``changes`` changes of each answer that a device remembers; more of them are not reported.
     It is about which answers were given, beside others that stay the same, change, and come back
     when these do. In which rounds a remembered answer was the same, another, or an earlier one
-    again is not hidden (see `privacy.Lasting`). Reports that are not remembered count on one
-    submission per round.
+    again is not hidden (see `privacy.MemoisedGuarantee`). Reports that are not remembered count on
+    one submission per round.
     """
 
     questions: tuple[Question, ...]

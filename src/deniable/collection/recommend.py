@@ -29,7 +29,7 @@ SHARPNESS = 1e-6
 
 
 @dataclass(frozen=True)
-class Terms:
+class Requirements:
     """What a question may spend, and who is expected to answer how often."""
 
     domain: Domain

@@ -13,7 +13,7 @@ from typing import Any
 from deniable.canonical import canonical
 from deniable.collection.manifest import Collection, Report
 from deniable.collection.questions import Question, check_name
-from deniable.collection.recommend import AUTO, Terms
+from deniable.collection.recommend import AUTO, Requirements
 from deniable.collection.wording import LANGUAGE, Language, Texts, Wording
 from deniable.core.domain import Kind, survey_kinds
 from deniable.core.mechanism import Mechanism
@@ -201,11 +201,12 @@ def _mechanism(one: Mapping[str, Any], epsilon: float, shared: Mapping[str, int]
         domain = survey_kinds()[one["kind"]].from_table(one)
         domain.require_publishable()
         design = _design(one.get("design", {}))
-        terms = Terms(domain, epsilon, epsilon_1=one.get("epsilon_1"), design=design, **shared)
+        first = one.get("epsilon_1")
+        required = Requirements(domain, epsilon, epsilon_1=first, design=design, **shared)
         wanted = one.get("mechanism", AUTO)
         if wanted == AUTO and design:
             raise InvalidArgument("design", design, "left out where the mechanism is chosen")
-        return terms.choose() if wanted == AUTO else terms.build(wanted)
+        return required.choose() if wanted == AUTO else required.build(wanted)
     except InvalidArgument as refused:
         raise refused.at(f"{one['name']}: {refused.name}") from None
 

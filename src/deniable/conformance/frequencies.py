@@ -57,14 +57,14 @@ def wide(family: Family) -> Iterator[Oracle]:
 
 def redrawn(m: Oracle, number: int) -> Oracle:
     """The same with other hash functions, if respondents share any: errors are about these, too."""
-    if m.independent:
+    if m.independent_supports:
         return m
     return type(m)(m.domain, m.epsilon, **{**design_of(m), "seed": number})
 
 
 def _binomial(m: Oracle) -> bool:
     """Whether values have supports that follow a law of their own, with p and q."""
-    return m.independent and m.supports(m.tally().counts, 0) is not None
+    return m.independent_supports and m.supports(m.tally().counts, 0) is not None
 
 
 # ---- moments
@@ -87,7 +87,7 @@ def exact_moments(family: Family) -> None:
             check(_differ(found, supports), "exact_moments", m, "supports are not p and q")
         wrong = _differ(law @ decoded, m.response())
         check(wrong, "exact_moments", m, f"biased: {law @ decoded}")
-        if not m.independent:
+        if not m.independent_supports:
             continue
         f = rng.dirichlet(np.ones(k))
         variance = f @ (law @ decoded**2 - np.eye(k))
@@ -105,7 +105,7 @@ def unbiased_at_scale(family: Family) -> None:
     scale = 1 << 40
     for m in wide(family):
         ends = [0, m.domain.size - 1]
-        if not m.independent or not few_runs(m.report, ends, WIDE_BRANCHES * len(ends)):
+        if not m.independent_supports or not few_runs(m.report, ends, WIDE_BRANCHES * len(ends)):
             continue
         for value in ends:
             channel = exact_channel(m.report, [value])
@@ -123,7 +123,7 @@ def _differ(a: NDArray[Any], b: NDArray[Any]) -> bool:
 def two_likelihoods(family: Family) -> None:
     """If a family says so: a report is `once.ratio` times as likely under what it supports."""
     for m in small(family):
-        if not m.two_valued:
+        if not m.two_likelihoods:
             continue
         channel, rho = channel_of(m), float(m.once.ratio)
         law = np.array(channel.matrix, dtype=np.float64).T
@@ -250,7 +250,7 @@ def decoders(family: Family) -> None:
 def largest_likelihood(family: Family) -> None:
     """No method finds frequencies that are more likely than the maximum, which is certified."""
     for m in large(family):
-        if not m.two_valued:
+        if not m.two_likelihoods:
             continue
         reports = _skewed(m)
         best = maximise([reports])

@@ -45,7 +45,7 @@ def mechanisms() -> Mapping[str, type[Mechanism]]:
 
 
 def _load() -> None:
-    """The families register themselves when their room is loaded."""
+    """The families register themselves when their package is loaded."""
     importlib.import_module("deniable.mechanisms")
 
 

@@ -149,7 +149,7 @@ def unregister_task(name: str) -> None:
 
 
 def find_task(name: str) -> Task:
-    """The task of this name; those of deniable register themselves when their room is loaded."""
+    """The task of this name; those of deniable register themselves when their package is loaded."""
     if name not in TASKS:
         importlib.import_module("deniable.estimation")
     if name not in TASKS:

@@ -1,6 +1,6 @@
 """A memo on the disk, and the witness that notices when it is gone.
 
-The memo and the witness are two `Box` files. Both hold the terms (collection, mechanism, budget)
+The memo and the witness are two `Box` files. Both hold the bond (collection, mechanism, budget)
 and the number of memos that the respondent began; only the memo holds the secret and the keys in
 use. A memo that is missing, damaged or older than its witness is lost. Nothing but `FileMemo.enrol`
 starts a budget: a lost memo is refused, or replaced by one that counts the lost one in full.
@@ -48,7 +48,7 @@ class FileMemo(Memo):
         super().__init__(mechanism, collection)
         if lost not in ("refuse", "charge"):
             raise InvalidArgument("lost", lost, "'refuse' or 'charge'")
-        self._terms = Terms.of(mechanism, collection)
+        self._bond = Bond.of(mechanism, collection)
         self._memo, self._witness = _boxes(path, witness)
         self._number = 0
         self._declared: int | None = None
@@ -69,12 +69,12 @@ class FileMemo(Memo):
 
         Refuses if anything of a memo or its witness is there already.
         """
-        terms, budget = Terms.of(mechanism, collection), check_most(most)
+        bond, budget = Bond.of(mechanism, collection), check_most(most)
         for trace in cls.traces(path, witness):
             raise _taken(trace)
         memo, _ = _boxes(path, witness)
         try:
-            memo.place(terms.memo_record(Memory(draw_key(None), budget)))
+            memo.place(bond.memo_record(Memory(draw_key(None), budget)))
         except FileExistsError:
             raise _taken(memo.path) from None
         return cls(path, mechanism, collection, witness=witness)
@@ -94,7 +94,7 @@ class FileMemo(Memo):
                 self._check_most(memory)
                 before = set(memory.keys)
                 yield memory
-                contents.record = self._terms.memo_record(memory)
+                contents.record = self._bond.memo_record(memory)
             if before - self._durable:  # who recorded these may have died before the last sync
                 self._memo.sync_folder()
             self._number, self._durable = memory.number, self._durable | memory.keys
@@ -104,7 +104,7 @@ class FileMemo(Memo):
 
     def _current(self, record: bytes, number: int) -> Memory:
         """The memory of a record that is at least the ``number``-th."""
-        memory = self._terms.memory(record)
+        memory = self._bond.memory(record)
         if memory.number < number:
             raise CorruptData(f"{self._memo.path} is an old copy (memo {memory.number})")
         return memory
@@ -121,7 +121,7 @@ class FileMemo(Memo):
         """Open the memo while the witness is held, and bring the witness up to date."""
         try:
             with self._witness.held() as contents:
-                noted = self._terms.read(contents.record)
+                noted = self._bond.read(contents.record)
                 self._declared = noted["most"]
                 try:
                     memory = self._current(self._memo.read(), noted["number"])
@@ -129,7 +129,7 @@ class FileMemo(Memo):
                     self._number = memory.number
                 except GONE as reason:
                     self._number = self._begin_again(noted, lost, reason)
-                contents.record = self._terms.record(noted["most"], self._number)
+                contents.record = self._bond.record(noted["most"], self._number)
         except GONE as reason:
             self._restore_witness(reason)
 
@@ -148,17 +148,17 @@ class FileMemo(Memo):
             ) from reason
         self._memo.set_aside(f"lost-{number}")
         successor = Memory(draw_key(None), noted["most"], number + 1)
-        self._memo.place(self._terms.memo_record(successor))
+        self._memo.place(self._bond.memo_record(successor))
         return successor.number
 
     def _restore_witness(self, reason: Exception) -> None:
         """Write the witness anew from the memo, while that is held."""
         try:
             with self._memo.held() as held:
-                memory = self._terms.memory(held.record)
+                memory = self._bond.memory(held.record)
                 if self._witness_is_gone():
                     self._witness.set_aside("lost")
-                    self._witness.place(self._terms.record(memory.most, memory.number))
+                    self._witness.place(self._bond.record(memory.most, memory.number))
         except GONE as error:
             raise MemoLost(
                 f"{error}, and {reason}: the respondent never enrolled here, or every trace is "
@@ -176,14 +176,14 @@ class FileMemo(Memo):
 
 
 @dataclass(frozen=True)
-class Terms:
+class Bond:
     """What a memo is bound to; ``mechanism`` is the SHA-256 of the mechanism's spec."""
 
     collection: str
     mechanism: str
 
     @classmethod
-    def of(cls, mechanism: Memoised, collection: str) -> Terms:
+    def of(cls, mechanism: Memoised, collection: str) -> Bond:
         check_bond(mechanism, collection)
         return cls(collection, hashlib.sha256(_json(mechanism.to_spec())).hexdigest())
 
@@ -198,7 +198,7 @@ class Terms:
         return self.record(memory.most, memory.number, **private)
 
     def read(self, record: bytes) -> dict[str, Any]:
-        """A record as data, if it has these terms."""
+        """A record as data, if it has these bond."""
         found: dict[str, Any] = json.loads(record)
         if found["format"] != FORMAT:
             raise MismatchError(f"the memo has format {found['format']}; this is format {FORMAT}")

@@ -9,7 +9,7 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Iterable
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any, ClassVar, Self
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,6 +27,21 @@ if TYPE_CHECKING:
     from numpy.random import Generator
 
 
+class Line(NamedTuple):
+    """A variance that is a line in the value's own frequency f, one for each value: a + b f."""
+
+    a: Floats
+    b: Floats
+
+    def at(self, f: Floats) -> Floats:
+        """The variances of values with these frequencies."""
+        return np.asarray(self.a + self.b * f)
+
+    def over(self, n: int) -> Line:
+        """Both parts divided by n."""
+        return Line(self.a / n, self.b / n)
+
+
 class FrequencyOracle(Mechanism):
     """A mechanism with unbiased frequencies of its answers, and their variance."""
 
@@ -36,7 +51,7 @@ class FrequencyOracle(Mechanism):
     only_size: ClassVar[int | None] = None
     #: Whether a report is `once.ratio` times as likely under each value that it supports as under
     #: each other: then the exact likelihood of reports is known.
-    two_valued: ClassVar[bool] = False
+    two_likelihoods: ClassVar[bool] = False
     #: Whether counts say as much about the likelihood as the reports themselves.
     counts_suffice: ClassVar[bool] = False
     #: Whether a report is one of the answers, and supports that one only.
@@ -45,12 +60,12 @@ class FrequencyOracle(Mechanism):
     bitwise: ClassVar[bool] = False
     #: Whether a count of supports is a sum of independent coins. It is not where respondents share
     #: hash functions: then frequencies are unbiased, and variances hold, over the choice of these.
-    independent: ClassVar[bool] = True
+    independent_supports: ClassVar[bool] = True
 
     @property
     def known_likelihood(self) -> bool:
         """Whether the exact likelihood of reports is known."""
-        return self.two_valued
+        return self.two_likelihoods
 
     @classmethod
     def unsuited(cls, domain: Domain) -> str | None:
@@ -64,8 +79,8 @@ class FrequencyOracle(Mechanism):
         """Unbiased frequencies."""
 
     @abstractmethod
-    def variance_line(self, f: Floats, n: int) -> tuple[Floats, Floats]:
-        """(A, B) with n Var(f_v) = A_v + B_v f_v for n people with frequencies f."""
+    def variance_line(self, f: Floats, n: int) -> Line:
+        """n Var(f_v) = a_v + b_v f_v for n people with frequencies f."""
 
     def supports(self, counts: Counts, n: int) -> Counts | None:
         """How many reports support each value, with p and q; None without a single p and q."""
@@ -100,16 +115,14 @@ class FrequencyOracle(Mechanism):
         """Row u: the mean of `unbiased` when all answer u. The identity, but for shared hashes."""
         return np.eye(self.domain.size)
 
-    def repeated_line(self, f: Floats) -> tuple[Floats, Floats]:
-        """(A, B) with n Cov = A_v + B_v f_v for the unbiased frequencies of two rounds.
+    def repeated_line(self, f: Floats) -> Line:
+        """n Cov = a_v + b_v f_v for the unbiased frequencies of two rounds.
 
         In both the same n people give the same answers. Zero where every report has fresh coins.
         """
-        return np.zeros(f.shape), np.zeros(f.shape)
+        return Line(np.zeros(f.shape), np.zeros(f.shape))
 
-    def estimated_line(
-        self, counts: Counts, n: int, unbiased: Floats | None = None
-    ) -> tuple[Floats, Floats]:
+    def estimated_line(self, counts: Counts, n: int, unbiased: Floats | None = None) -> Line:
         """`variance_line` of an unknown population, from its counts.
 
         ``unbiased`` is what `unbiased` says, for callers who know it already: it may take long.
@@ -128,10 +141,9 @@ class FrequencyOracle(Mechanism):
         frequencies = self._frequencies(np.full(k, 1 / k) if f is None else f)
         one = frequencies.ndim == 0
         line = self.variance_at if one else self.variance_line
-        a, b = line(frequencies, n)
-        return np.asarray((a + b * frequencies) / n)
+        return np.asarray(line(frequencies, n).at(frequencies) / n)
 
-    def variance_at(self, f: Floats, n: int) -> tuple[Floats, Floats]:
+    def variance_at(self, f: Floats, n: int) -> Line:
         """`variance_line` of one value with frequency f while the others share the rest equally."""
         return self.variance_line(f, n)
 
@@ -202,15 +214,15 @@ class Supports(FrequencyOracle):
         supports = np.asarray(self.supports(counts, n))
         return (supports / n - float(self.q)) / float(self.p - self.q)
 
-    def variance_line(self, f: Floats, n: int) -> tuple[Floats, Floats]:
+    def variance_line(self, f: Floats, n: int) -> Line:
         return support_line(self.p, self.q, f)
 
 
-def support_line(p: Fraction, q: Fraction, f: Floats) -> tuple[Floats, Floats]:
+def support_line(p: Fraction, q: Fraction, f: Floats) -> Line:
     """`FrequencyOracle.variance_line` of supports with probabilities p and q."""
     a = float(q * (1 - q) / (p - q) ** 2)
     b = float((1 - p - q) / (p - q))
-    return np.full(f.shape, a), np.full(f.shape, b)
+    return Line(np.full(f.shape, a), np.full(f.shape, b))
 
 
 def frequency_oracles() -> dict[str, type[FrequencyOracle]]:

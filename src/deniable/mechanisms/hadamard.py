@@ -17,6 +17,7 @@ from deniable.arrays import Counts, Floats
 from deniable.core.integers import Design, Threshold
 from deniable.core.mechanism import batches, mixture_keep, mixture_ratio
 from deniable.core.registry import register
+from deniable.mechanisms.frequency import Line
 from deniable.mechanisms.index import IndexMechanism
 from deniable.privacy import Guarantee, check_epsilon, exp_below
 from deniable.randomness import SCALE, Coins, Keystream
@@ -49,7 +50,7 @@ class HR(IndexMechanism):
     paper = "Acharya et al. 2019"
     good_for = "huge domains: report and decoding cost only log k"
     automatic = (Listed,)
-    two_valued = True
+    two_likelihoods = True
     block = Design(2, MAX_BLOCK, rule=power_of_two)
     seed = Design(-1, (1 << 32) - 1, default=0)
     keep = Threshold()
@@ -143,36 +144,34 @@ class HR(IndexMechanism):
         rows = walsh_hadamard(counts.reshape(self.blocks, self.block))[:, 1:]
         return rows.reshape(-1)[self.value_places]
 
-    def variance_line(self, f: Floats, n: int) -> tuple[Floats, Floats]:
+    def variance_line(self, f: Floats, n: int) -> Line:
         """n Var = (t F + (1 - t) / M) / t^2 - f_v."""
         owner = self.value_places // (self.block - 1)
         shares = np.bincount(owner, weights=f, minlength=self.blocks).astype(np.float64)
         return self._line(shares[owner], f)
 
-    def variance_at(self, f: Floats, n: int) -> tuple[Floats, Floats]:
+    def variance_at(self, f: Floats, n: int) -> Line:
         """The value's block is full: block - 1 values, or all k."""
         k = self.domain.size
         neighbours = min(self.block - 1, k) - 1
         share = f + (1 - f) * neighbours / (k - 1)
         return self._line(share, f)
 
-    def estimated_line(
-        self, counts: Counts, n: int, unbiased: Floats | None = None
-    ) -> tuple[Floats, Floats]:
+    def estimated_line(self, counts: Counts, n: int, unbiased: Floats | None = None) -> Line:
         """n Var = c(block) / (n t^2) - f_v: the block's count is known, at least one is assumed."""
         in_block = np.maximum(counts.reshape(self.blocks, self.block).sum(axis=1), 1) / n
         owner = self.value_places // (self.block - 1)
         a = in_block[owner] * (SCALE / self.keep) ** 2
-        return a, np.full(a.shape, -1.0)
+        return Line(a, np.full(a.shape, -1.0))
 
-    def _line(self, shares: Floats, f: Floats) -> tuple[Floats, Floats]:
+    def _line(self, shares: Floats, f: Floats) -> Line:
         """A value's frequency is part of its block's: F = F_others + f_v; one block has F = 1."""
         keep = self.keep / SCALE
         if self.blocks == 1:
-            return np.full(f.shape, keep**-2), np.full(f.shape, -1.0)
+            return Line(np.full(f.shape, keep**-2), np.full(f.shape, -1.0))
         others = np.maximum(shares - f, 0.0)
         a = np.asarray((keep * others + (1 - keep) / self.blocks) / keep**2)
-        return a, np.full(f.shape, 1 / keep - 1)
+        return Line(a, np.full(f.shape, 1 / keep - 1))
 
 
 @lru_cache(maxsize=8)

@@ -19,14 +19,14 @@ from deniable.core.integers import Design
 from deniable.core.mechanism import batches
 from deniable.core.registry import register
 from deniable.mechanisms.hadamard import MAX_BLOCK, power_of_two, public_permutation, walsh_hadamard
-from deniable.mechanisms.index import KeptBit
+from deniable.mechanisms.index import RandomisedBit
 from deniable.randomness import SCALE, Coins, Keystream
 
 #: How many times more rows than needed SHist may have: each costs memory on the device.
 MORE = 64
 
 
-class SignMechanism(KeptBit):
+class SignMechanism(RandomisedBit):
     """Each value owns a column c of the Walsh-Hadamard matrix H[j, c] = (-1)^|j & c|.
 
     The report is a row j, drawn uniformly, and the sign H[j, c] as a bit (1 for -1), kept with

@@ -20,7 +20,7 @@ from deniable.core.layout import Bytes
 from deniable.core.mechanism import pieces
 from deniable.core.registry import register
 from deniable.mechanisms.discrete_laplace import clamped_laplace
-from deniable.mechanisms.frequency import FrequencyOracle
+from deniable.mechanisms.frequency import FrequencyOracle, Line
 from deniable.mechanisms.unary import UnaryEncoding
 from deniable.privacy import Guarantee, check_epsilon, exp_below
 from deniable.randomness import SCALE, Coins, Keystream
@@ -178,10 +178,10 @@ class SHE(FrequencyOracle):
         """f_v = (mean y_v - mu) / (L - 2 mu)."""
         return (counts / n - float(self.moment(1))) / float(self.gap)
 
-    def variance_line(self, f: Floats, n: int) -> tuple[Floats, Floats]:
+    def variance_line(self, f: Floats, n: int) -> Line:
         """n Var = Var(y) / (L - 2 mu)^2 for every f: the own noise mirrors that of the others."""
         variance = (self.moment(2) - self.moment(1) ** 2) / self.gap**2
-        return np.full(f.shape, float(variance)), np.zeros(f.shape)
+        return Line(np.full(f.shape, float(variance)), np.zeros(f.shape))
 
     def _simulate(self, histogram: Counts, rng: Generator) -> Counts:
         """Every cell sums bytes of its own: h_v mirrored ones, and n - h_v others."""

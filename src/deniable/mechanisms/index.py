@@ -26,10 +26,10 @@ class IndexMechanism(FrequencyOracle):
         return Index(self.cells)
 
 
-class KeptBit(IndexMechanism, Supports):
+class RandomisedBit(IndexMechanism, Supports):
     """A bit of the value is kept with p = keep / 2**64 = e^eps / (e^eps + 1), else flipped."""
 
-    two_valued = True
+    two_likelihoods = True
     keep = Threshold()
 
     def derive_keep(self) -> int:

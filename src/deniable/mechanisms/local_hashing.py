@@ -46,7 +46,7 @@ class LocalHashing(Supports):
     """
 
     small_design = {"modulus": 5}
-    two_valued = True
+    two_likelihoods = True
     #: The most cells that hash functions may have.
     most_cells: ClassVar[int] = MAX_CELLS
     g = Design(2, lambda m: min(m.modulus, m.most_cells))

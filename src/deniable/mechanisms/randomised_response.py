@@ -18,7 +18,7 @@ from deniable.core.integers import Threshold
 from deniable.core.mechanism import batches, mixture_keep, mixture_ratio
 from deniable.core.registry import register
 from deniable.mechanisms.frequency import Supports
-from deniable.mechanisms.index import IndexMechanism, KeptBit
+from deniable.mechanisms.index import IndexMechanism, RandomisedBit
 from deniable.privacy import Guarantee
 from deniable.randomness import SCALE, Coins, Keystream
 
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 
 @register
-class BRR(KeptBit):
+class BRR(RandomisedBit):
     """Binary randomised response: tell the truth with probability p, else the opposite.
 
     p = e^eps / (e^eps + 1), q = 1 - p; exactly epsilon-LDP; n Var = e^eps / (e^eps - 1)^2.
@@ -79,7 +79,7 @@ class GRR(IndexMechanism, Supports):
     paper = "Kairouz et al. 2016"
     good_for = "few values (k < 3 e^eps + 2): the smallest report"
     automatic = (Listed,)
-    two_valued = True
+    two_likelihoods = True
     direct = True
     keep = Threshold()
 

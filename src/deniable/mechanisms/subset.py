@@ -39,7 +39,7 @@ class SS(PackedMechanism, Supports):
     paper = "Ye & Barg 2018"
     good_for = "lowest variance of all for middling k"
     automatic = (Listed,)
-    two_valued = True
+    two_likelihoods = True
     omega = Design(1, lambda m: m.domain.size - 1)
     keep = Threshold()
 

@@ -38,7 +38,7 @@ class UnaryEncoding(PackedMechanism, Supports):
     Two values differ in two bits, so the likelihood ratio is exactly p (1 - q) / (q (1 - p)).
     """
 
-    two_valued = True
+    two_likelihoods = True
     bitwise = True
     one = Threshold()
     zero = Threshold()

@@ -3,13 +3,13 @@
 from deniable.privacy.composition import Parallel, Sequential, parallel, sequential, split
 from deniable.privacy.enumeration import Channel, PathCoins, enumerate_reports, exact_channel
 from deniable.privacy.guarantee import Guarantee, check_epsilon, exp_below, kept_below
-from deniable.privacy.memoised import Clue, Lasting
+from deniable.privacy.memoised import KeptBit, MemoisedGuarantee
 
 __all__ = [
     "Channel",
-    "Clue",
     "Guarantee",
-    "Lasting",
+    "KeptBit",
+    "MemoisedGuarantee",
     "Parallel",
     "PathCoins",
     "Sequential",

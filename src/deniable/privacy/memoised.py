@@ -19,7 +19,7 @@ DIGITS = 100
 
 
 @dataclass(frozen=True)
-class Clue:
+class KeptBit:
     """A kept bit, and what reports tell about it.
 
     It is 1 with probability ``own`` under one answer and ``other`` < own under another; the report
@@ -53,24 +53,24 @@ class Clue:
 
 
 @dataclass(frozen=True)
-class Lasting(Guarantee, Shown):
+class MemoisedGuarantee(Guarantee, Shown):
     """``ratio`` holds for any number of reports of one answer, all made from one kept draw.
 
-    The ``clues`` are those of the kept bits in which two answers differ; they are independent, so
-    their ratios multiply. A device keeps one draw a key (the answer, or the cell it is hashed to),
+    The ``kept_bits`` are those in which two answers differ; they are independent, so their ratios
+    multiply. A device keeps one draw a key (the answer, or the cell it is hashed to),
     and no more than ``keys`` of them tell two histories apart. The guarantee is about which answers
     were given, where it is known which reports were made from the same draw: two histories with the
     same partition of reports into keys. That partition (when the key changed, and that an old one
     came back) is not protected: it shows in enough reports.
     """
 
-    clues: tuple[Clue, ...]
+    kept_bits: tuple[KeptBit, ...]
     keys: int
 
     @classmethod
-    def of(cls, clues: tuple[Clue, ...], keys: int) -> Lasting:
-        """The guarantee that follows from the clues."""
-        return cls(_product(clue.own / clue.other for clue in clues), clues, keys)
+    def of(cls, kept_bits: tuple[KeptBit, ...], keys: int) -> MemoisedGuarantee:
+        """The guarantee that follows from the kept bits."""
+        return cls(_product(bit.own / bit.other for bit in kept_bits), kept_bits, keys)
 
     @property
     def once(self) -> Guarantee:
@@ -79,7 +79,7 @@ class Lasting(Guarantee, Shown):
 
     def exactly(self, reports: int) -> Guarantee:
         """What a few reports cost, as a ratio of integers."""
-        return Guarantee(_product(clue.exactly(reports) for clue in self.clues))
+        return Guarantee(_product(bit.exactly(reports) for bit in self.kept_bits))
 
     def log_after(self, reports: int | None, changes: int) -> Decimal:
         """The largest log-likelihood ratio of two histories with ``changes`` changes to a new key.
@@ -87,7 +87,7 @@ class Lasting(Guarantee, Shown):
         They have the same partition of reports into keys, ``reports`` reports of each. Histories
         with other partitions can be told apart with more.
         """
-        each = reduce(CONTEXT.add, (CONTEXT.ln(clue.ratio(reports)) for clue in self.clues))
+        each = reduce(CONTEXT.add, (CONTEXT.ln(bit.ratio(reports)) for bit in self.kept_bits))
         return CONTEXT.multiply(min(changes + 1, self.keys), each)
 
     def log_always(self, rounds: int, changes: int) -> Decimal:

@@ -19,7 +19,7 @@ from deniable.exports import SHOWN, Exports, column
 from deniable.mechanisms.frequency import require_oracle
 from deniable.rounds.pooling import check_respondents
 from deniable.rounds.rounds import Round, Rounds, counted, require_reports
-from deniable.rounds.tests import Side, difference_intervals, p_values
+from deniable.rounds.tests import RoundEstimate, difference_intervals, p_values
 
 #: The least false-alarm rate of one comparison: its confidence 1 - rate must keep some digits.
 LEAST_ALARM = 1e-11
@@ -111,7 +111,7 @@ def compare(
     check_respondents(respondents)
     require_oracle(rounds.mechanism)
     pairs = _pairs(rounds.labels, baseline)
-    sides = {label: Side.of(tally) for label, tally in _asked(rounds, candidates).items()}
+    sides = {label: RoundEstimate.of(tally) for label, tally in _asked(rounds, candidates).items()}
     compared = [(sides[r], sides[s]) for r, s in pairs]
     first = compared[0][0]
     size = len(compared) * first.x.size

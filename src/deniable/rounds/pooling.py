@@ -28,7 +28,7 @@ from deniable.errors import InvalidArgument
 from deniable.estimation import Frequencies
 from deniable.estimation.frequencies.estimator import Choices, asked, estimate_from
 from deniable.estimation.frequencies.evidence import Evidence
-from deniable.mechanisms.frequency import require_oracle
+from deniable.mechanisms.frequency import Line, require_oracle
 from deniable.rounds.rounds import Rounds, counted, require_reports
 
 #: Who answers in the rounds: a panel, or new people every time.
@@ -73,4 +73,5 @@ def _of_panel(evidence: Evidence, sizes: NDArray[np.int64], sampling: bool) -> E
     extra = kept - 1 / sizes.sum()
     a, b = evidence.parts[0].mechanism.repeated_line(np.clip(evidence.unbiased, 0.0, 1.0))
     between = extra if sampling else 0.0
-    return replace(evidence, a=evidence.a + extra * a, b=evidence.b + extra * b, between=between)
+    line = Line(evidence.line.a + extra * a, evidence.line.b + extra * b)
+    return replace(evidence, line=line, between=between)

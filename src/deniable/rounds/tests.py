@@ -25,45 +25,45 @@ from deniable.arrays import Floats
 from deniable.core.tally import Tally
 from deniable.estimation.frequencies.evidence import Part
 from deniable.estimation.frequencies.intervals import score_intervals
+from deniable.mechanisms.frequency import Line
 
 
 @dataclass(frozen=True, eq=False)
-class Side:
-    """One round: unbiased frequencies x with n Var = a + b f for its respondents."""
+class RoundEstimate:
+    """One round: unbiased frequencies x, and the ``line`` of n Var for its respondents."""
 
     part: Part
     n: int
     x: Floats
-    a: Floats
-    b: Floats
+    line: Line
 
     @classmethod
-    def of(cls, tally: Tally) -> Side:
+    def of(cls, tally: Tally) -> RoundEstimate:
         part = Part.of(tally)
         x = part.mechanism.unbiased(tally.counts, tally.n)
         line = part.mechanism.estimated_line(tally.counts, tally.n, x)
-        return cls(part, tally.n, x, *line)
+        return cls(part, tally.n, x, line)
 
     def variance(self, f: Floats, sampling: bool) -> Floats:
         """At the frequencies f; ``sampling`` if the respondents are a sample of everyone."""
-        own = np.maximum(self.a + self.b * f, 0.0)
+        own = np.maximum(self.line.at(f), 0.0)
         return np.asarray((own + sampling * f * (1 - f)) / self.n)
 
     def distances(self, confidence: float, sampling: float) -> tuple[Floats, Floats]:
         """How far the ends of the score intervals are below and above x; ``sampling`` is the part
         of the variance of a sample that counts."""
-        a, b = self.a / self.n, self.b / self.n
-        limits = score_intervals(self.x, a, b, confidence, sampling=sampling / self.n)
+        line = self.line.over(self.n)
+        limits = score_intervals(self.x, line, confidence, sampling=sampling / self.n)
         return np.maximum(self.x - limits[:, 0], 0.0), np.maximum(limits[:, 1] - self.x, 0.0)
 
     @property
     def supports(self) -> Any:
         """Counts of supports that are sums of independent coins, if there are any."""
-        known = self.part.supports if self.part.mechanism.independent else None
+        known = self.part.supports if self.part.mechanism.independent_supports else None
         return None if known is None else known[0]
 
 
-def p_values(before: Side, after: Side, same: bool) -> Floats:
+def p_values(before: RoundEstimate, after: RoundEstimate, same: bool) -> Floats:
     """How surprising the counts of each value are if its frequency did not change."""
     if not same and before.supports is not None:
         return conditional_p_values(before.supports, before.n, after.supports, after.n)
@@ -88,7 +88,9 @@ def conditional_p_values(c: Any, n: int, d: Any, m: int) -> Floats:
     return np.asarray(np.minimum(1.0, 2 * tails))
 
 
-def difference_intervals(before: Side, after: Side, same: bool, confidence: float) -> Floats:
+def difference_intervals(
+    before: RoundEstimate, after: RoundEstimate, same: bool, confidence: float
+) -> Floats:
     """Rows (low, high) for the change of each frequency.
 
     The distances of both score intervals from their estimates stand for standard deviations
@@ -106,16 +108,16 @@ def difference_intervals(before: Side, after: Side, same: bool, confidence: floa
     return np.clip(np.stack(limits, axis=1), -1.0, 1.0)
 
 
-def _common(before: Side, after: Side) -> Floats:
+def _common(before: RoundEstimate, after: RoundEstimate) -> Floats:
     """The frequencies of both rounds together."""
     return np.clip((before.n * before.x + after.n * after.x) / (before.n + after.n), 0.0, 1.0)
 
 
-def _covariance(before: Side, after: Side, f: Floats) -> Floats:
-    a, b = before.part.mechanism.repeated_line(f)
-    return np.asarray(np.maximum(a + b * f, 0.0) / max(before.n, after.n))
+def _covariance(before: RoundEstimate, after: RoundEstimate, f: Floats) -> Floats:
+    shared = np.maximum(before.part.mechanism.repeated_line(f).at(f), 0.0)
+    return np.asarray(shared / max(before.n, after.n))
 
 
-def _apart(before: Side, after: Side) -> float:
+def _apart(before: RoundEstimate, after: RoundEstimate) -> float:
     """What the answers of a random part of some people add, over f (1 - f)."""
     return abs(1 / before.n - 1 / after.n)

@@ -1,6 +1,6 @@
 """How results look: charts as plain Vega-Lite dictionaries, and tables for the terminal.
 
-`chart(result)` and `table(result)` dispatch on the class of the result. The views of a room's
+`chart(result)` and `table(result)` dispatch on the class of the result. The views of a package's
 results are in the module of the same name, which is loaded when one of them is first looked at; a
 result from elsewhere registers its own, or has those of the class that it comes from.
 """

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from deniable.privacy.memoised import Lasting
+from deniable.privacy.memoised import MemoisedGuarantee
 from deniable.views import chart
 from deniable.views.charts import COLOURS, Spec, number, whole
 
@@ -15,7 +15,7 @@ WIDTH, HEIGHT = 560, 300
 
 
 def budget_rows(
-    guarantee: Lasting, reports: Sequence[int], changes: Sequence[int]
+    guarantee: MemoisedGuarantee, reports: Sequence[int], changes: Sequence[int]
 ) -> list[dict[str, Any]]:
     """Epsilon after some numbers of reports of each answer, and of changes of the answer.
 
@@ -42,9 +42,9 @@ def change_words(changes: int) -> str:
     return "one answer" if not changes else f"{changes} change{'s' * (changes > 1)}"
 
 
-@chart.register(Lasting)
+@chart.register(MemoisedGuarantee)
 def budget_chart(
-    guarantee: Lasting,
+    guarantee: MemoisedGuarantee,
     reports: int = 30,
     changes: Sequence[int] = (0, 1, 2),
     *,

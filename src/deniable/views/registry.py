@@ -9,8 +9,8 @@ from typing import Any, TypeVar
 from deniable.errors import InvalidArgument
 
 Function = TypeVar("Function", bound=Callable[..., Any])
-#: The rooms whose results have views, each in a module of its name.
-ROOMS = ("audit", "estimation", "privacy", "rounds")
+#: The packages whose results have views, each in a module of its name.
+PACKAGES = ("audit", "estimation", "privacy", "rounds")
 
 
 class View:
@@ -42,7 +42,7 @@ class View:
 
 
 def _load(kind: type) -> None:
-    package, _, rest = kind.__module__.partition(".")
-    room = rest.partition(".")[0]
-    if package == "deniable" and room in ROOMS:
-        importlib.import_module(f"deniable.views.{room}")
+    top, _, rest = kind.__module__.partition(".")
+    package = rest.partition(".")[0]
+    if top == "deniable" and package in PACKAGES:
+        importlib.import_module(f"deniable.views.{package}")

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
-from deniable.collection.recommend import Terms
+from deniable.collection.recommend import Requirements
 from deniable.core.domain import Domain
 from deniable.estimation.frequencies.methods import DEFAULT_METHOD
 from deniable.mechanisms import SS, mechanism
@@ -126,6 +126,6 @@ class Point:
     @cached_property
     def auto(self) -> Choice:
         """What a survey gets that names nothing; BRR and subsets of one value are GRR."""
-        name = Terms(Domain.of(self.k), self.epsilon, self.n).choose().name
+        name = Requirements(Domain.of(self.k), self.epsilon, self.n).choose().name
         listed = {one for one, _ in self.choices}
         return (name if name in listed else "grr"), DEFAULT_METHOD

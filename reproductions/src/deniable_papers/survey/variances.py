@@ -39,7 +39,7 @@ def population(m: FrequencyOracle) -> NDArray[np.int64]:
     """Every other value is nobody's; all others are equally frequent."""
     k = m.domain.size
     used = k - k // 2
-    n = ALONE if m.independent else SHARED
+    n = ALONE if m.independent_supports else SHARED
     return np.where(np.arange(k) % 2, max(1, n // used), 0)
 
 
@@ -48,7 +48,7 @@ def _frequencies(
 ) -> Iterator[Floats]:
     """The unbiased frequencies of each run."""
     n = int(histogram.sum())
-    if m.independent:
+    if m.independent_supports:
         for counts in _collections(m, histogram, settings["runs"], rng):
             yield m.unbiased(counts, n)
         return

@@ -18,7 +18,7 @@ from deniable.mechanisms.frequency import frequency_oracles
 if TYPE_CHECKING:
     from numpy.random import Generator
 
-#: Answers, reports a value and runs of the enumeration, if the survey must be quick, and if not.
+#: Answers, reports a value and runs of the enumeration, if the audit must be quick, and if not.
 QUICK = {"small": 3, "n": 4_000, "most_runs": 10_000}
 THOROUGH = {"small": 5, "n": 40_000, "most_runs": 200_000}
 #: Reports of one device that are audited together.
@@ -27,7 +27,7 @@ REPEATED = 5
 REPORTS_OF = {"one report": 1, "two reports": 2}
 
 
-def survey(
+def audit_everything(
     size: int,
     epsilon: float,
     *,
@@ -52,7 +52,7 @@ def survey(
 
 
 def steps() -> int:
-    """Rows of a survey."""
+    """Rows of such an audit."""
     return sum(4 if family.remembers else 3 for family in mechanisms().values())
 
 
@@ -70,7 +70,7 @@ def size_of(m: Mechanism) -> int | None:
 def _sampled(family: type[Mechanism], size: int, epsilon: float) -> Mechanism:
     """With shared hash functions, few and narrow: what a report says is computed one by one."""
     oracle = frequency_oracles().get(family.name)
-    design = family.small_design if oracle is not None and not oracle.independent else {}
+    design = family.small_design if oracle is not None and not oracle.independent_supports else {}
     return family.example(usual_domain(family, size), epsilon, **design)
 
 

@@ -1,6 +1,6 @@
 """The reports that a server accepts, as a forger sees them.
 
-Every unbiased estimate of the house is a mean over reports: n f = sum_i x(y_i), where x(y) is the
+Every unbiased estimate here is a mean over reports: n f = sum_i x(y_i), where x(y) is the
 estimate from the report y alone, its contribution. So all that forged reports can do is known once
 the contributions of all admissible reports are: their extremes, and how far two are apart.
 """
@@ -34,7 +34,7 @@ class Products:
     most: float
 
 
-class Alphabet:
+class AdmissibleReports:
     """All reports of any mechanism, by enumerating its channel: for small domains.
 
     ``weights`` are whole numbers, one a value: 1 for the targets of a forger, 0 for the others.
@@ -98,7 +98,7 @@ class Alphabet:
 
     def hidden(self, weights: Integers, rng: Generator) -> Data:
         """As large a sum as reports can have that look genuine one by one."""
-        allowed = "one of the house's: what looks genuine is not known of others"
+        allowed = "one of deniable's own: of others it is not known what looks genuine"
         raise InvalidArgument("mechanism", self.mechanism, allowed)
 
     # ---- what the reports of honest people obey whatever they answer
@@ -138,7 +138,7 @@ class Alphabet:
         return []
 
 
-class Supports(Alphabet):
+class SupportReports(AdmissibleReports):
     """Reports that support a value or do not: x_v = (s_v - q) / (p - q), s_v = 0 or 1."""
 
     alike = True
@@ -184,8 +184,8 @@ def listed_oracle(mechanism: Any) -> FrequencyOracle:
     return oracle
 
 
-def alphabet_of(mechanism: Mechanism) -> Alphabet:
-    """What is known about the reports of a mechanism; of one that is not the house's, by trying."""
+def admissible_reports(mechanism: Mechanism) -> AdmissibleReports:
+    """What is known about the reports of a mechanism; of a stranger's, by trying all of them."""
     from deniable.audit.forging.cohorts import COHORTS
     from deniable.audit.forging.indices import INDICES
     from deniable.audit.forging.rows import ROWS
@@ -193,5 +193,5 @@ def alphabet_of(mechanism: Mechanism) -> Alphabet:
     oracle = listed_oracle(mechanism)
     family, known = type(oracle), {**INDICES, **ROWS, **COHORTS}
     if not family.__module__.startswith("deniable."):
-        return Alphabet(oracle)
-    return next((known[one] for one in family.__mro__ if one in known), Alphabet)(oracle)
+        return AdmissibleReports(oracle)
+    return next((known[one] for one in family.__mro__ if one in known), AdmissibleReports)(oracle)

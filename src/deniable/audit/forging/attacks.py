@@ -14,7 +14,7 @@ import numpy as np
 from numpy.random import Generator
 from numpy.typing import NDArray
 
-from deniable.audit.forging.admissible import BLOCK, alphabet_of
+from deniable.audit.forging.admissible import BLOCK, admissible_reports
 from deniable.audit.forging.influence import weights_of
 from deniable.core.reports import Reports
 from deniable.errors import require_int
@@ -40,7 +40,7 @@ def random_report(
     mechanism: Mechanism, forged: int, targets: Iterable[Any], rng: Generator
 ) -> Reports:
     """Each sends any admissible report, whatever the targets."""
-    return _forged(mechanism, forged, targets, rng, alphabet_of(mechanism).any)
+    return _forged(mechanism, forged, targets, rng, admissible_reports(mechanism).any)
 
 
 def maximal_gain(
@@ -51,7 +51,7 @@ def maximal_gain(
     What is left is filled so that the report looks genuine: bits up to the usual number, sets up
     to omega values, noise elsewhere. Reaches `Influence.gain`.
     """
-    return _forged(mechanism, forged, targets, rng, alphabet_of(mechanism).best)
+    return _forged(mechanism, forged, targets, rng, admissible_reports(mechanism).best)
 
 
 def stealthy_gain(
@@ -59,7 +59,7 @@ def stealthy_gain(
 ) -> Reports:
     """Each adds as much as it can while its size and all that is drawn whatever the answer (a hash
     function, a row, a cohort, the questions) have the law of a genuine report."""
-    return _forged(mechanism, forged, targets, rng, alphabet_of(mechanism).hidden)
+    return _forged(mechanism, forged, targets, rng, admissible_reports(mechanism).hidden)
 
 
 ATTACKS: dict[str, Attack] = {

@@ -1,7 +1,7 @@
 """Forged reports of cohorts: the forger chooses the cohort and forges the inner report.
 
 A value is supported as far as its cells are, so what counts for a cell is the weight of the values
-that have it, and the inner alphabet knows the rest.
+that have it, and the inner admissible knows the rest.
 """
 
 from __future__ import annotations
@@ -13,12 +13,17 @@ import numpy as np
 from numpy.random import Generator
 
 from deniable.arrays import Data, Floats, Integers
-from deniable.audit.forging.admissible import BLOCK, Alphabet, Supports, alphabet_of
+from deniable.audit.forging.admissible import (
+    BLOCK,
+    AdmissibleReports,
+    SupportReports,
+    admissible_reports,
+)
 from deniable.audit.forging.tails import binomial_pvalue
 from deniable.mechanisms.cohorts.cohorts import CohortMechanism
 
 
-class Cohorts(Supports):
+class CohortReports(SupportReports):
     """What the mechanisms of cohorts have in common; candidates among any text included.
 
     What is outside of the candidates is 1 less all of them, so its weight counts against theirs.
@@ -26,7 +31,7 @@ class Cohorts(Supports):
 
     def __init__(self, mechanism: Any) -> None:
         super().__init__(mechanism)
-        self.inner: Any = alphabet_of(mechanism.inner)
+        self.inner: Any = admissible_reports(mechanism.inner)
         #: Two cells of the most weight may have values in common.
         self.tight = not mechanism.inner.direct
 
@@ -91,7 +96,7 @@ class Cohorts(Supports):
         return data
 
     def contributions(self, data: Data) -> Any:
-        return Alphabet.contributions(self, data)
+        return AdmissibleReports.contributions(self, data)
 
     def sizes(self, data: Data) -> Integers | None:
         """Those of the inner reports; a filter of several hash functions has no simple law."""
@@ -118,4 +123,4 @@ class Cohorts(Supports):
         return [*own, *self.inner.draws(data["report"])]
 
 
-COHORTS: dict[type, type[Alphabet]] = {CohortMechanism: Cohorts}
+COHORTS: dict[type, type[AdmissibleReports]] = {CohortMechanism: CohortReports}

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from deniable.arrays import Floats
-from deniable.audit.forging.admissible import alphabet_of, listed_oracle
+from deniable.audit.forging.admissible import admissible_reports, listed_oracle
 from deniable.audit.forging.detection import detect
 from deniable.audit.forging.influence import influence, weights_of
 from deniable.core.reports import Reports
@@ -41,11 +41,11 @@ def robust_intervals(tally: Tally, forged: int, confidence: float = 0.95) -> Flo
     m, total = listed_oracle(tally.mechanism), tally.n
     genuine = total - require_int("forged", forged, 0, total - 1)
     f = m.unbiased(tally.counts, total)
-    low, high = alphabet_of(m).ranges()
-    a, b = (part / genuine for part in m.estimated_line(tally.counts, total, f))
+    low, high = admissible_reports(m).ranges()
+    line = m.estimated_line(tally.counts, total, f).over(genuine)
     least, most = (total * f - forged * high) / genuine, (total * f - forged * low) / genuine
-    lower = score_intervals(least, a, b, confidence)[:, 0]
-    upper = score_intervals(most, a, b, confidence)[:, 1]
+    lower = score_intervals(least, line, confidence)[:, 0]
+    upper = score_intervals(most, line, confidence)[:, 1]
     return np.clip(np.stack([lower, upper], axis=1), 0.0, 1.0)
 
 
@@ -84,7 +84,7 @@ def without_suspects(reports: Reports, level: float = 0.01) -> Reports:
     from scipy.stats import binom
 
     m = reports.mechanism
-    supported = (alphabet_of(m).contributions(reports.data)[:, suspects] > 0).sum(axis=1)
+    supported = (admissible_reports(m).contributions(reports.data)[:, suspects] > 0).sum(axis=1)
     usual = float(np.mean(supported)) / len(suspects)
     least = min(len(suspects), int(binom.isf(UNUSUAL, len(suspects), usual)) + 1)
     kept = supported < least

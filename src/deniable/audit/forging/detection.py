@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from deniable.arrays import Floats, Integers
-from deniable.audit.forging.admissible import BLOCK, Alphabet, Products, alphabet_of
+from deniable.audit.forging.admissible import BLOCK, AdmissibleReports, Products, admissible_reports
 from deniable.audit.forging.tails import bernstein, binomial_pvalue, chernoff
 from deniable.core.reports import Reports
 from deniable.errors import InvalidArgument, require_type
@@ -78,25 +78,25 @@ def detect(reports: Reports, level: float = 0.01) -> Detection:
         raise InvalidArgument("level", level, "a number strictly between 0 and 1")
     if not len(reports):
         raise InvalidArgument("reports", reports, "at least one report")
-    alphabet, data = alphabet_of(reports.mechanism), reports.data
-    found = {"negative": _negative(alphabet, reports)}
-    if (sizes := alphabet.sizes(data)) is not None:
-        found["sizes"] = _sizes(sizes, alphabet.size_law())
-    if draws := alphabet.draws(data):
+    admissible, data = admissible_reports(reports.mechanism), reports.data
+    found = {"negative": _negative(admissible, reports)}
+    if (sizes := admissible.sizes(data)) is not None:
+        found["sizes"] = _sizes(sizes, admissible.size_law())
+    if draws := admissible.draws(data):
         found["draws"] = min(1.0, len(draws) * min(draws))
-    if alphabet.uncorrelated:
-        found["total"] = _total(alphabet, reports)
-    products = alphabet.products()
+    if admissible.uncorrelated:
+        found["total"] = _total(admissible, reports)
+    products = admissible.products()
     if products is None:
         return Detection(found, level, ())
-    values, sums = _sums(alphabet, reports, products.mean)
+    values, sums = _sums(admissible, reports, products.mean)
     pairs = _pair_p_values(sums, len(reports), reports.mechanism.domain.size, products)
     found["pairs"] = float(pairs.min())
     seen = (pairs <= level / len(found)) & (sums > 0)
     return Detection(found, level, _suspects(values, seen, sums))
 
 
-def _negative(alphabet: Alphabet, reports: Reports) -> float:
+def _negative(admissible: AdmissibleReports, reports: Reports) -> float:
     """The least likely of all low frequencies, times their number.
 
     A report contributes to a value at least its least mean on average, between two extremes. Where
@@ -104,26 +104,26 @@ def _negative(alphabet: Alphabet, reports: Reports) -> float:
     """
     m, n = require_oracle(reports.mechanism), len(reports)
     f = m.unbiased(m.count(reports.data), n)
-    low, high = alphabet.ranges()
-    least = alphabet.least_means()
+    low, high = admissible.ranges()
+    least = admissible.least_means()
     known = np.isfinite(least)
     f, low, high, least = (part[known] for part in (f, low, high, least))
     tails = chernoff((f - low) / (high - low), (least - low) / (high - low), n)
-    if alphabet.uncorrelated:
+    if admissible.uncorrelated:
         a, b = (float(part[0]) for part in m.variance_line(np.full(m.domain.size, 0.0), 1))
         spread = float(np.max(high - low))
         tails = np.minimum(tails, bernstein(-n * f, n * max(a, a + b), spread))
     return min(1.0, len(tails) * float(tails.min()))
 
 
-def _total(alphabet: Alphabet, reports: Reports) -> float:
+def _total(admissible: AdmissibleReports, reports: Reports) -> float:
     """The contributions of a report sum to 1 on average; uncorrelated ones with the variance
     sum A + B of the line A + B f_v."""
     m, n = require_oracle(reports.mechanism), len(reports)
     k = m.domain.size
     f = m.unbiased(m.count(reports.data), n)
     a, b = m.variance_line(np.full(k, 1 / k), 1)
-    low, high = alphabet.extremes(np.ones(k, dtype=np.int64))
+    low, high = admissible.extremes(np.ones(k, dtype=np.int64))
     excess = n * np.abs(f.sum() - 1)
     tail = bernstein(excess, n * float(a.sum() + b[0]), max(high - 1, 1 - low))
     return min(1.0, 2 * float(tail))
@@ -154,14 +154,14 @@ def _groups(expected: Floats) -> list[int]:
     return starts
 
 
-def _sums(alphabet: Alphabet, reports: Reports, mean: float) -> tuple[Integers, Floats]:
+def _sums(admissible: AdmissibleReports, reports: Reports, mean: float) -> tuple[Integers, Floats]:
     """Some values, and for each pair of them the sum of products of scores, less its mean."""
     m, n = require_oracle(reports.mechanism), len(reports)
     values = np.argsort(-m.unbiased(m.count(reports.data), n))[:COMPARED]
     sums = np.full((len(values), len(values)), -n * mean)
     step = max(1, BLOCK // m.domain.size)
     for start in range(0, n, step):
-        x = alphabet.scores(reports.data[start : start + step])[:, values]
+        x = admissible.scores(reports.data[start : start + step])[:, values]
         sums += x.T @ x
     np.fill_diagonal(sums, 0.0)
     return values, sums

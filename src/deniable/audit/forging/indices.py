@@ -8,7 +8,7 @@ import numpy as np
 from numpy.random import Generator
 
 from deniable.arrays import Data, Floats, Integers
-from deniable.audit.forging.admissible import Alphabet, Supports, highest
+from deniable.audit.forging.admissible import AdmissibleReports, SupportReports, highest
 from deniable.audit.forging.tails import binomial_pvalue
 from deniable.mechanisms import BRR, GRR, HR
 from deniable.mechanisms.hadamard import walsh_hadamard
@@ -20,14 +20,14 @@ from deniable.randomness import SCALE
 SEARCHED, PARTS = 1 << 14, 16
 
 
-class Indices(Alphabet):
+class IndexReports(AdmissibleReports):
     """Any index is admissible."""
 
     def any(self, weights: Integers, rng: Generator) -> Data:
         return rng.integers(0, self.mechanism.cells, len(weights)).astype(self.mechanism.dtype)
 
 
-class Values(Indices, Supports):
+class ValueReports(IndexReports, SupportReports):
     """Randomised response: a report supports one value."""
 
     def supported(self, weights: Integers) -> tuple[Any, Any]:
@@ -47,7 +47,7 @@ class Values(Indices, Supports):
     hidden = best
 
 
-class Signs(Indices, Supports):
+class SignReports(IndexReports, SupportReports):
     """A row and a sign: the sign +1 of row 0 supports every value, -1 none."""
 
     uncorrelated = True
@@ -93,7 +93,7 @@ class Signs(Indices, Supports):
         return [binomial_pvalue(counts, len(data), 1 / rows)] if rows > 1 else []
 
 
-class Hadamard(Indices):
+class HadamardReports(IndexReports):
     """Blocks: x_v = +-1 / t for the values of the report's block and 0 for others.
 
     The first index of a block is in the sets of all its values.
@@ -137,7 +137,7 @@ class Hadamard(Indices):
         return np.asarray(blocks * m.block + (inner ^ odd * (rows & -rows))).astype(m.dtype)
 
 
-class Hashed(Supports):
+class HashedReports(SupportReports):
     """A hash function of the forger's choice: a constant one supports all values, or none.
 
     With weights of both signs the extremes are bounds.
@@ -206,10 +206,10 @@ class Hashed(Supports):
         return [*found, min(1.0, chance) if twice else 1.0]
 
 
-INDICES: dict[type, type[Alphabet]] = {
-    GRR: Values,
-    BRR: Values,
-    SignMechanism: Signs,
-    HR: Hadamard,
-    LocalHashing: Hashed,
+INDICES: dict[type, type[AdmissibleReports]] = {
+    GRR: ValueReports,
+    BRR: ValueReports,
+    SignMechanism: SignReports,
+    HR: HadamardReports,
+    LocalHashing: HashedReports,
 }

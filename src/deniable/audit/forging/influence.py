@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from deniable.arrays import Integers
-from deniable.audit.forging.admissible import alphabet_of, listed_oracle
+from deniable.audit.forging.admissible import admissible_reports, listed_oracle
 from deniable.errors import InvalidArgument, require_int
 from deniable.mechanisms import Mechanism
 
@@ -74,16 +74,16 @@ def influence(
 
     Without targets it is about one value: the one that can be moved most.
     """
-    alphabet = alphabet_of(mechanism)
+    admissible = admissible_reports(mechanism)
     n, forged = require_int("n", n, 0, MOST), require_int("forged", forged, 0, MOST)
     if not n + forged:
         raise InvalidArgument("forged", forged, "at least 1 where nobody is genuine")
     if targets is not None:
-        low, high = alphabet.extremes(weights_of(mechanism, targets))
+        low, high = admissible.extremes(weights_of(mechanism, targets))
     else:
-        lows, highs = alphabet.ranges()
+        lows, highs = admissible.ranges()
         low, high = float(lows.min()), float(highs.max())
-    return Influence(n, forged, low, high, alphabet.diameter(), alphabet.tight)
+    return Influence(n, forged, low, high, admissible.diameter(), admissible.tight)
 
 
 def weights_of(mechanism: Mechanism, targets: Iterable[Any]) -> Integers:

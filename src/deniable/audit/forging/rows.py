@@ -9,7 +9,7 @@ import numpy as np
 from numpy.random import Generator
 
 from deniable.arrays import Bools, Data, Floats, Integers
-from deniable.audit.forging.admissible import Alphabet, Products, Supports, ranks
+from deniable.audit.forging.admissible import AdmissibleReports, Products, SupportReports, ranks
 from deniable.audit.forging.tails import binomial_pvalue
 from deniable.mechanisms import SHE, SS, DBitFlip
 from deniable.mechanisms.histogram import TOP
@@ -24,7 +24,7 @@ def packed(rows: Bools, row_bytes: int) -> Data:
     return np.pad(found, ((0, 0), (0, row_bytes - found.shape[1])))
 
 
-class Bits(Supports):
+class BitReports(SupportReports):
     """Unary encodings: any set of values is admissible."""
 
     uncorrelated = True
@@ -68,7 +68,7 @@ class Bits(Supports):
         return one_and_others(float(m.p), float(m.q), m.domain.size)
 
 
-class Subsets(Supports):
+class SubsetReports(SupportReports):
     """Sets of exactly omega values."""
 
     def supported(self, weights: Integers) -> tuple[Any, Any]:
@@ -125,7 +125,7 @@ class Subsets(Supports):
         return Products(mean, variance, float(np.sqrt(squares.max())))
 
 
-class Bytes(Alphabet):
+class ByteReports(AdmissibleReports):
     """Noisy histograms: any byte up to the last is admissible for each value."""
 
     alike = True
@@ -183,7 +183,7 @@ class Bytes(Alphabet):
         return np.maximum(np.fft.irfft(own * other ** (k - 1), length), 0.0)
 
 
-class Questions(Alphabet):
+class QuestionReports(AdmissibleReports):
     """d-bit flipping: exactly w questions, and any answers to them."""
 
     alike = True
@@ -265,9 +265,9 @@ def one_and_others(p: float, q: float, k: int) -> Floats:
     return np.asarray((1 - p) * others + p * np.concatenate([[0.0], others[:-1]]))
 
 
-ROWS: dict[type, type[Alphabet]] = {
-    UnaryEncoding: Bits,
-    SS: Subsets,
-    SHE: Bytes,
-    DBitFlip: Questions,
+ROWS: dict[type, type[AdmissibleReports]] = {
+    UnaryEncoding: BitReports,
+    SS: SubsetReports,
+    SHE: ByteReports,
+    DBitFlip: QuestionReports,
 }

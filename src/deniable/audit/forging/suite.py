@@ -12,7 +12,7 @@ from numpy.random import Generator
 from numpy.typing import NDArray
 
 from deniable.arrays import Floats
-from deniable.audit.forging.admissible import alphabet_of, listed_oracle
+from deniable.audit.forging.admissible import admissible_reports, listed_oracle
 from deniable.audit.forging.attacks import ATTACKS, Attack
 from deniable.audit.forging.defences import DEFENCES, GUARANTEED, robust_intervals
 from deniable.audit.forging.detection import detect
@@ -142,7 +142,7 @@ class _Case:
     def malformed(self) -> Attempt:
         """What reports that no device can make would gain if they were counted: they are not."""
         bound = influence(self.mechanism, len(self.values), self.forged, self.targets)
-        most = alphabet_of(self.mechanism).unchecked(self.wanted.astype(np.int64))
+        most = admissible_reports(self.mechanism).unchecked(self.wanted.astype(np.int64))
         truth = float(self.truth.sum())
         gain, known = bound.share * (most - truth), bound.gain(truth)
         return Attempt(MALFORMED, VALIDATION, GUARANTEED, gain, 0.0, known, 1.0, None)

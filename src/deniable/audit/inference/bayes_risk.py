@@ -110,7 +110,7 @@ def _enumerated(reports: Reports) -> Floats:
 def _supported(m: FrequencyOracle, reports: Reports) -> Floats:
     """A report is `once.ratio` times as likely under what it supports."""
     counts = [m.supports(m.count(reports.data[i : i + 1]), 1) for i in range(len(reports))]
-    if not m.two_valued or any(row is None for row in counts):
+    if not m.two_likelihoods or any(row is None for row in counts):
         raise InvalidArgument("mechanism", m, "one whose reports have two likelihoods, or smaller")
     supports = np.array(counts, dtype=np.float64).reshape(len(reports), m.domain.size)
     return 1 + (float(m.once.ratio) - 1) * supports

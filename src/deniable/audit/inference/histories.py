@@ -96,7 +96,7 @@ def _randomised(m: RandomisedChain, columns: list[NDArray[Any]]) -> Floats:
     n = said.shape[1]
     places = (np.arange(n) * m.outcomes + said).ravel()
     times = np.bincount(places, minlength=n * m.outcomes).reshape(n, m.outcomes)
-    odds = m.permanent_guarantee.clues[0].odds
+    odds = m.permanent_guarantee.kept_bits[0].odds
     logs = times * np.log(float(odds or 1))
     rest = np.logaddexp.reduce(logs, axis=1) + _log((1 - m.permanent_share) / m.outcomes)
     likelihoods = np.asarray(np.logaddexp(logs + _log(m.permanent_share), rest[:, None]))

@@ -161,7 +161,7 @@ def _found(mechanism: FrequencyOracle, f: Floats, times: int, epsilon: float) ->
 
 def _others(mechanism: FrequencyOracle, f: Floats) -> Floats | None:
     """q (1 - f) / (p f + q (1 - f)), where every other value supports this one with the same q."""
-    if not mechanism.two_valued or not mechanism.independent:
+    if not mechanism.two_likelihoods or not mechanism.independent_supports:
         return None
     if mechanism.chances is None:
         return None

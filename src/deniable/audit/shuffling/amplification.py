@@ -98,7 +98,7 @@ class Clones:
 
 
 @dataclass(frozen=True, eq=False)
-class Cells:
+class Blocks:
     """Blocks of (s, e): their probabilities, and the s and V that stand for them."""
 
     probability: Floats
@@ -171,7 +171,7 @@ def _mean_excess(trials: Floats, level: Floats, slack: float) -> Floats:
 
 
 @lru_cache(maxsize=64)
-def _blocked(clones: Clones, n: int) -> Cells:
+def _blocked(clones: Clones, n: int) -> Blocks:
     """All of (s, e): s is Bin(n, 2c), and e given s is Bin(n - s, d / (1 - 2c)).
 
     The more s, the smaller e: a block takes the law of e at its largest s.
@@ -182,25 +182,25 @@ def _blocked(clones: Clones, n: int) -> Cells:
     keep = p > 0
     s_low, s_high, p = s_low[keep], s_high[keep], p[keep]
     if not clones.neutral:
-        return Cells(p, s_high, shared * s_low)
+        return Blocks(p, s_high, shared * s_low)
     rate = float(clones.neutral / (1 - 2 * clones.cover))
     e_low, _, given = _blocks(n - s_high, rate, NEUTRAL_BLOCKS)
     both = p[:, None] * given
     least = shared * s_low[:, None] + neutral * e_low
     trials = np.broadcast_to(s_high[:, None], both.shape)
     keep = both > 0
-    return Cells(both[keep], trials[keep], least[keep])
+    return Blocks(both[keep], trials[keep], least[keep])
 
 
 @lru_cache(maxsize=64)
-def _seen(clones: Clones, n: int) -> Cells:
+def _seen(clones: Clones, n: int) -> Blocks:
     shared, neutral = clones.weights
     first, last, probability = (
         part[0] for part in _blocks(np.array([n]), float(2 * clones.cover), SEEN_BLOCKS)
     )
     keep = probability > 0
     ends = [shared * s + neutral * (n - s) for s in (first[keep], last[keep])]
-    return Cells(probability[keep], first[keep], np.maximum(*ends))
+    return Blocks(probability[keep], first[keep], np.maximum(*ends))
 
 
 def _blocks(trials: NDArray[np.generic], rate: float, number: int) -> tuple[Floats, Floats, Floats]:

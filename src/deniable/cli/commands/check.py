@@ -133,7 +133,7 @@ def audit(
 
     check_charts(chart)
     subject = audit_command.Subject.of(mechanism, every, command, function, library)
-    settings = audit_command.Settings(
+    settings = audit_command.AuditSettings(
         size, epsilon, value, respondents, reports, confidence, seed, quick
     )
     unused = audit_command.UNUSED[subject.kind]

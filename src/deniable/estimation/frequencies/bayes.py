@@ -75,7 +75,7 @@ def bayes_estimate(evidence: Evidence) -> Decoded:
     Where the likelihood is at hand, its one-step estimate takes the place of the unbiased
     frequencies: it has less variance. So has a regression where answers were any text.
     """
-    x, a, b = evidence.unbiased, evidence.a, evidence.b + evidence.between
+    x, a, b = evidence.unbiased, evidence.line.a, evidence.line.b + evidence.between
     is_open = evidence.domain.is_open
     sharp = sharper_cells(evidence) if is_open else sharper(evidence)
     if sharp is not None:

@@ -14,7 +14,7 @@ from deniable.core.domain import Domain
 from deniable.core.reports import Reports
 from deniable.core.tally import Tally
 from deniable.estimation.parts import about_one_question
-from deniable.mechanisms.frequency import FrequencyOracle, require_oracle
+from deniable.mechanisms.frequency import FrequencyOracle, Line, require_oracle
 
 
 @dataclass(frozen=True, eq=False)
@@ -60,8 +60,7 @@ class Evidence:
     parts: tuple[Part, ...]
     n: int
     unbiased: Floats
-    a: Floats
-    b: Floats
+    line: Line
     between: float
 
     @classmethod
@@ -79,8 +78,10 @@ class Evidence:
             parts=parts,
             n=int(sizes.sum()),
             unbiased=sum(wg * x for wg, x in zip(w, found, strict=True)),
-            a=sum(wg**2 / n * a for wg, n, (a, _) in zip(w, sizes, lines, strict=True)),
-            b=sum(wg**2 / n * b for wg, n, (_, b) in zip(w, sizes, lines, strict=True)),
+            line=Line(
+                sum(wg**2 / n * one.a for wg, n, one in zip(w, sizes, lines, strict=True)),
+                sum(wg**2 / n * one.b for wg, n, one in zip(w, sizes, lines, strict=True)),
+            ),
             between=float(max(0.0, (w**2 / sizes).sum() - 1 / sizes.sum())),
         )
 
@@ -101,7 +102,7 @@ class Evidence:
     def variances(self) -> Floats:
         """The variance of each unbiased frequency, at its own estimate."""
         f = np.clip(self.unbiased, 0.0, 1.0)
-        return np.asarray(np.maximum(self.a + self.b * f, 0.0) + self.between * f * (1 - f))
+        return np.asarray(np.maximum(self.line.at(f), 0.0) + self.between * f * (1 - f))
 
 
 @dataclass(frozen=True, eq=False)

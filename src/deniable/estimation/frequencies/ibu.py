@@ -20,7 +20,7 @@ from deniable.core.mechanism import as_floats
 from deniable.errors import InvalidArgument, require_int
 
 #: Supports of the values in one collection, and its p and q.
-Part = tuple[ArrayLike, float, float]
+Supported = tuple[ArrayLike, float, float]
 
 #: What of the last change (new - old frequencies) must fall below the tolerance. The paper names
 #: the iterations, the tolerance and one of these, "max_abs"; its software has all four.
@@ -59,7 +59,7 @@ def water_filling(counts: ArrayLike, p: float, q: float) -> Floats:
     return np.asarray(f / f.sum())
 
 
-def pooled_supports(parts: Sequence[Part]) -> Floats:
+def pooled_supports(parts: Sequence[Supported]) -> Floats:
     """argmax over the simplex of sum_g sum_v c_gv log(q_g + (p_g - q_g) f_v).
 
     The Generalised IBU of ElSalamouny and Palamidessi (EuroS&P 2020) at its limit, for collections
@@ -174,7 +174,7 @@ def _start(start: ArrayLike | None, k: int) -> Floats:
     return f
 
 
-def _parts(parts: Sequence[Part]) -> tuple[Floats, Floats]:
+def _parts(parts: Sequence[Supported]) -> tuple[Floats, Floats]:
     """Counts (parts x values) and the column of the r_g."""
     allowed = "(counts, p, q) of one or more collections over the same values"
     if not isinstance(parts, (list, tuple)) or not parts:

@@ -14,6 +14,7 @@ import numpy as np
 
 from deniable.arrays import Floats
 from deniable.errors import InvalidArgument, require_int
+from deniable.mechanisms.frequency import Line
 
 
 def check_confidence(confidence: Any) -> float:
@@ -52,9 +53,7 @@ def two_sided_z(confidence: float) -> float:
     return -NormalDist().inv_cdf((1 - check_confidence(confidence)) / 2)
 
 
-def score_intervals(
-    x: Floats, a: Floats, b: Floats, confidence: float, *, sampling: float = 0.0
-) -> Floats:
+def score_intervals(x: Floats, line: Line, confidence: float, *, sampling: float = 0.0) -> Floats:
     """Rows (low, high): the t that x does not reject, (x - t)^2 <= z^2 (a + b t + s t (1 - t)).
 
     ``sampling`` is s: 0 for a fixed population, 1/n for a sample of a larger one. The variance
@@ -63,6 +62,7 @@ def score_intervals(
     <= 0 with A = 1 + z^2 s, h = x + z^2 (b + s) / 2 and C = x^2 - z^2 a. If every t is rejected,
     both limits are the nearest t with a variance of at least 0.
     """
+    a, b = line
     square = two_sided_z(confidence) ** 2
     leading = 1 + square * sampling
     h = x + square * (b + sampling) / 2

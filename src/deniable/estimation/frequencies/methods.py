@@ -52,7 +52,7 @@ def _of_unbiased(function: Callable[[Floats], Floats]) -> Decoder:
 def _of_noise(function: Callable[..., Floats]) -> Decoder:
     """A decoder that knows the variance of the unbiased frequencies, too."""
     return lambda evidence: Decoded(
-        function(evidence.unbiased, a=evidence.a, b=evidence.b + evidence.between)
+        function(evidence.unbiased, a=evidence.line.a, b=evidence.line.b + evidence.between)
     )
 
 
@@ -60,13 +60,13 @@ def _base_cut(evidence: Evidence, false_positives: float = consistency.FALSE_POS
     if not isinstance(false_positives, (int, float)) or not 0 < false_positives < np.inf:
         raise InvalidArgument("false_positives", false_positives, "a positive number")
     return Decoded(
-        consistency.base_cut(evidence.unbiased, a=evidence.a, false_positives=false_positives)
+        consistency.base_cut(evidence.unbiased, a=evidence.line.a, false_positives=false_positives)
     )
 
 
 def _calibrate(evidence: Evidence, prior: shrinkage.Prior | None = None) -> Decoded:
-    b = evidence.b + evidence.between
-    return Decoded(shrinkage.calibrate(evidence.unbiased, a=evidence.a, b=b, prior=prior))
+    b = evidence.line.b + evidence.between
+    return Decoded(shrinkage.calibrate(evidence.unbiased, a=evidence.line.a, b=b, prior=prior))
 
 
 def _ibu(
@@ -85,7 +85,7 @@ def _ibu(
         allowed = "left out, but for one mechanism with one p and one q"
         raise InvalidArgument("options", sorted(chosen), allowed)
     without = [part.mechanism for part in evidence.parts if part.supports is None]
-    if without and len(supports) == 1 and without[0].two_valued:
+    if without and len(supports) == 1 and without[0].two_likelihoods:
         # Without a single q (blocks of HR, an outside) the supports themselves have a likelihood.
         return _likelihood(evidence)
     if without:
@@ -205,10 +205,10 @@ def methods_for(mechanism: Mechanism) -> list[str]:
     from deniable.estimation.frequencies.mle.shared import held_by_reports
 
     oracle = require_oracle(mechanism)
-    unsuited = dict.fromkeys(OF_COHORTS, oracle.independent)
+    unsuited = dict.fromkeys(OF_COHORTS, oracle.independent_supports)
     unsuited |= {
         "likelihood": not held_by_reports(oracle),
-        "ibu": not (oracle.two_valued or _has_supports(oracle)),
+        "ibu": not (oracle.two_likelihoods or _has_supports(oracle)),
     }
     return [name for name in METHODS if not unsuited.get(name)]
 

@@ -51,6 +51,6 @@ def suggested(
 
 def _widths(family: type[CohortMechanism], size: int | None) -> tuple[int, ...]:
     """The widths to compare; values that are dealt out need no more cells than there are values."""
-    if size is None or not family.deals:
+    if size is None or not family.permutes_lists:
         return WIDTHS
     return (*(width for width in WIDTHS if width < size), min(size, WIDTHS[-1]))

@@ -28,7 +28,7 @@ from deniable.core.mechanism import batches
 from deniable.errors import InvalidArgument, is_number, require_int
 from deniable.mechanisms.cohorts.collisions import mean_square
 from deniable.mechanisms.cohorts.public_hashes import LIMITS, PublicHashes
-from deniable.mechanisms.frequency import Supports
+from deniable.mechanisms.frequency import Line, Supports
 from deniable.privacy import Guarantee, check_epsilon
 from deniable.randomness import Coins, Keystream
 
@@ -56,11 +56,11 @@ class CohortMechanism(PublicHashes, Supports):
 
     takes = (Listed, Text)
     small_design = {"cohorts": 2, "width": 4, "seed": 3}
-    independent = False
+    independent_supports = False
     inner_family: ClassVar[type[Supports]]
 
     #: Whether listed values are dealt out by permutations unless the caller says otherwise.
-    deals: ClassVar[bool] = False
+    permutes_lists: ClassVar[bool] = False
     #: Numbers of hash functions that `suggest` compares.
     hashes_to_try: ClassVar[tuple[int, ...]] = (1,)
 
@@ -234,7 +234,7 @@ class CohortMechanism(PublicHashes, Supports):
         parts = np.array([self.sums_over_cells(row.astype(np.int64)) for row in rows])
         return np.asarray((parts / (self.cohorts * self.hashes) - share) / (1 - share))
 
-    def variance_line(self, f: Floats, n: int) -> tuple[Floats, Floats]:
+    def variance_line(self, f: Floats, n: int) -> Line:
         """n Var = A + B f_v + (n / C) (s (F - (1 - f_v) / n) + d ((1 - f_v)^2 - F)).
 
         A and B are those of reports that share no hash function, F = sum_{u != v} f_u^2; s and d
@@ -242,35 +242,34 @@ class CohortMechanism(PublicHashes, Supports):
         """
         return self._line(f, n, float(np.sum(f * f)))
 
-    def variance_at(self, f: Floats, n: int) -> tuple[Floats, Floats]:
+    def variance_at(self, f: Floats, n: int) -> Line:
         return self._line(f, n, float(f * f + (1 - f) ** 2 / (self.domain.size - 1)))
 
-    def estimated_line(
-        self, counts: Counts, n: int, unbiased: Floats | None = None
-    ) -> tuple[Floats, Floats]:
+    def estimated_line(self, counts: Counts, n: int, unbiased: Floats | None = None) -> Line:
         """`variance_line` with F estimated from the cells; outside as cohorts differ about it."""
         f = np.clip(self.unbiased(counts, n) if unbiased is None else unbiased, 0.0, 1.0)
         # F may come out too small, but not smaller than what is clearly more than noise.
         listed = f[: self.codes.size]
         deviations = 2 + math.sqrt(2 * math.log(listed.size))
         clear = listed[listed > deviations * math.sqrt(self.moments[1] / n)]
-        a, b = self._line(f, n, max(second_moment(self, counts), float(clear @ clear)))
+        line = self._line(f, n, max(second_moment(self, counts), float(clear @ clear)))
         if self.is_open:
-            a[-1] = max(a[-1], n * self._outside_variance(counts))
-        return a, b
+            line.a[-1] = max(line.a[-1], n * self._outside_variance(counts))
+        return line
 
-    def _line(self, f: Floats, n: int, square: float) -> tuple[Floats, Floats]:
+    def _line(self, f: Floats, n: int, square: float) -> Line:
         own, other, same, different = self.moments
         others = np.maximum(square - f * f, 0.0)
         shared = n * (same * others + different * ((1 - f) ** 2 - others)) - same * (1 - f)
-        a, b = np.asarray(other + shared / self.cohorts), np.full(f.shape, own - other)
-        return self._with_outside(a, b, f)
+        line = Line(np.asarray(other + shared / self.cohorts), np.full(f.shape, own - other))
+        return self._with_outside(line, f)
 
-    def _with_outside(self, a: Floats, b: Floats, f: Floats) -> tuple[Floats, Floats]:
+    def _with_outside(self, line: Line, f: Floats) -> Line:
         """The outside is 1 less all candidates, whose errors are not correlated."""
+        a, b = line
         if self.is_open and f.ndim:
             a[-1], b[-1] = float(a[:-1].sum() + b[:-1] @ f[:-1]), 0.0
-        return a, b
+        return line
 
     @cached_property
     def moments(self) -> tuple[float, float, float, float]:
@@ -354,7 +353,7 @@ class CohortBits(CohortMechanism):
         return zero
 
     @property
-    def two_valued(self) -> bool:  # type: ignore[override]
+    def two_likelihoods(self) -> bool:  # type: ignore[override]
         """A report is as likely as the bits of the value say; so two likelihoods for one bit."""
         return self.hashes == 1
 

@@ -15,11 +15,12 @@ from deniable.core.registry import register
 from deniable.errors import require_int
 from deniable.mechanisms.cohorts.cohorts import CohortBits, CohortIndices, listed_once, share_of
 from deniable.mechanisms.cohorts.public_hashes import LIMITS
+from deniable.mechanisms.frequency import Line
 from deniable.mechanisms.randomised_response import GRR
 from deniable.mechanisms.two_step.memoised import Memoised
 from deniable.mechanisms.two_step.rappor import BasicRAPPOR, check_permanent
 from deniable.mechanisms.unary import SUE, Probability
-from deniable.privacy import Guarantee, Lasting, check_epsilon
+from deniable.privacy import Guarantee, MemoisedGuarantee, check_epsilon
 from deniable.randomness import Coins
 
 
@@ -41,8 +42,8 @@ class ORR(CohortIndices):
     good_for = "text that nobody listed in advance: a report of some bits"
     automatic = (Text,)
     inner_family = GRR
-    deals = True
-    two_valued = True
+    permutes_lists = True
+    two_likelihoods = True
     permuted = Design(0, 1, rule=listed_once)
 
     def derive_permuted(self) -> int:
@@ -154,15 +155,16 @@ class RAPPOR(Memoised, CohortBits):
         q: Fraction = self.inner.permanent_q
         return q + self.collisions.share * (self.permanent_p - q)
 
-    def repeated_line(self, f: Floats) -> tuple[Floats, Floats]:
+    def repeated_line(self, f: Floats) -> Line:
         """The variance of the permanent step alone, of devices that keep their cohort, too."""
         p, q = self.inner.permanent_p, self.inner.permanent_q
         own, other = self.moments_of(p, q)[:2]
-        return self._with_outside(np.full(f.shape, other), np.full(f.shape, own - other), f)
+        line = Line(np.full(f.shape, other), np.full(f.shape, own - other))
+        return self._with_outside(line, f)
 
     @cached_property
-    def permanent_guarantee(self) -> Lasting:
+    def permanent_guarantee(self) -> MemoisedGuarantee:
         """Two filters without a common bit differ in ``hashes`` bits each."""
-        bits: Lasting = self.inner.permanent_guarantee
+        bits: MemoisedGuarantee = self.inner.permanent_guarantee
         keys = 1 << 64 if self.is_open else self.domain.size
-        return Lasting.of(bits.clues * self.hashes, keys)
+        return MemoisedGuarantee.of(bits.kept_bits * self.hashes, keys)

@@ -39,7 +39,7 @@ class HCMS(CohortIndices):
     good_for = "huge or open domains with a report of some bits, at epsilon up to 1"
     automatic = (Text,)
     inner_family = HRR
-    two_valued = True
+    two_likelihoods = True
 
     def _cell_supports(self, counts: Counts, sizes: Counts) -> Counts:
         """`SignMechanism.supports` of every cohort."""

@@ -21,7 +21,7 @@ from deniable.core.registry import register
 from deniable.mechanisms.packed import has_bit
 from deniable.mechanisms.two_step.memoised import Longitudinal, Memoised
 from deniable.mechanisms.unary import OUE, SUE, UnaryEncoding, odds
-from deniable.privacy import Clue, Lasting, exp_below
+from deniable.privacy import KeptBit, MemoisedGuarantee, exp_below
 from deniable.randomness import SCALE, Coins, Keystream
 
 
@@ -89,16 +89,16 @@ class ChainedBits(Memoised, UnaryEncoding):
         return first * self.one + (SCALE - first) * self.zero
 
     @cached_property
-    def permanent_guarantee(self) -> Lasting:
+    def permanent_guarantee(self) -> MemoisedGuarantee:
         """Two answers differ in two bits: one is kept as 1 more often, one as 0."""
         p1, q1 = self.permanent_p, self.permanent_q
         if not p1 > q1:
             self._refuse_thresholds("such that a bit is kept more often than flipped")
-        clues = (
-            Clue(p1, q1, Fraction(self.one, self.zero)),
-            Clue(1 - q1, 1 - p1, Fraction(SCALE - self.zero, SCALE - self.one)),
+        kept_bits = (
+            KeptBit(p1, q1, Fraction(self.one, self.zero)),
+            KeptBit(1 - q1, 1 - p1, Fraction(SCALE - self.zero, SCALE - self.one)),
         )
-        return Lasting.of(clues, self.domain.size)
+        return MemoisedGuarantee.of(kept_bits, self.domain.size)
 
     def fill_rows(self, ones: NDArray[np.uint32], out: NDArray[Any], keystream: Keystream) -> None:
         """One coin a bit with the chained probability, to all its 128 digits."""

@@ -20,11 +20,11 @@ from deniable.core.layout import Bits, Record, exact_sum
 from deniable.core.mechanism import batches
 from deniable.core.registry import register
 from deniable.errors import InvalidArgument
-from deniable.mechanisms.frequency import Supports
+from deniable.mechanisms.frequency import Line, Supports
 from deniable.mechanisms.packed import PackedMechanism, has_bit, unpacked
 from deniable.mechanisms.two_step.memoised import Memoised
 from deniable.mechanisms.unary import odds
-from deniable.privacy import Clue, Guarantee, Lasting, kept_below
+from deniable.privacy import Guarantee, KeptBit, MemoisedGuarantee, kept_below
 from deniable.randomness import SCALE, Coins, Keystream
 
 #: Values that a device is asked about unless the caller says otherwise.
@@ -139,10 +139,10 @@ class DBitFlip(PackedMechanism, Supports):
         """k / (w (p - q))."""
         return float(Fraction(self.domain.size * SCALE, self.w * (2 * self.keep - SCALE)))
 
-    def variance_line(self, f: Floats, n: int) -> tuple[Floats, Floats]:
+    def variance_line(self, f: Floats, n: int) -> Line:
         share = self.domain.size / self.w
         a = self.flipped * (1 - self.flipped) * self.gain**2 / share
-        return np.full(f.shape, a), np.full(f.shape, share - 1)
+        return Line(np.full(f.shape, a), np.full(f.shape, share - 1))
 
     def fill(self, values: NDArray[np.uint32], out: NDArray[Any], keystream: Keystream) -> None:
         asked = self._asked_rows(len(values), keystream)
@@ -249,7 +249,7 @@ class DBitFlipPM(Memoised, DBitFlip):
         return self.q
 
     @cached_property
-    def permanent_guarantee(self) -> Lasting:
+    def permanent_guarantee(self) -> MemoisedGuarantee:
         """One report tells all that is kept.
 
         The key of what is not asked about differs from others in one bit only, so that w + 1 keys
@@ -258,13 +258,15 @@ class DBitFlipPM(Memoised, DBitFlip):
         kept = Fraction(self.keep, SCALE)
         if not 2 * kept > 1:
             self._refuse_thresholds("such that a bit is kept more often than flipped")
-        return Lasting.of((Clue(kept, 1 - kept, None),) * self.differing, max(2, self.w))
+        return MemoisedGuarantee.of(
+            (KeptBit(kept, 1 - kept, None),) * self.differing, max(2, self.w)
+        )
 
     @property
-    def guarantee(self) -> Lasting:
+    def guarantee(self) -> MemoisedGuarantee:
         return self.permanent_guarantee
 
-    def repeated_line(self, f: Floats) -> tuple[Floats, Floats]:
+    def repeated_line(self, f: Floats) -> Line:
         """The second report says what the first did."""
         return self.variance_line(f, 1)
 

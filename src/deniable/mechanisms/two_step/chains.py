@@ -23,7 +23,7 @@ from deniable.core.registry import register
 from deniable.mechanisms.local_hashing import MAX_CELLS, OLH, LocalHashing
 from deniable.mechanisms.randomised_response import GRR
 from deniable.mechanisms.two_step.memoised import Longitudinal
-from deniable.privacy import Clue, Lasting, exp_below
+from deniable.privacy import KeptBit, MemoisedGuarantee, exp_below
 from deniable.randomness import SCALE, Coins, Keystream
 
 
@@ -87,12 +87,14 @@ class RandomisedChain(Longitudinal):
         return (1 - self.permanent_share) / self.outcomes
 
     @cached_property
-    def permanent_guarantee(self) -> Lasting:
+    def permanent_guarantee(self) -> MemoisedGuarantee:
         """The worst reports all say the one outcome that draws give least often."""
         least = Fraction(SCALE // self.outcomes, SCALE)
         other = (1 - self.permanent_share) * least
         odds = mixture_ratio(Fraction(self.keep, SCALE), self.outcomes)
-        return Lasting.of((Clue(self.permanent_share + other, other, odds),), self.outcomes)
+        return MemoisedGuarantee.of(
+            (KeptBit(self.permanent_share + other, other, odds),), self.outcomes
+        )
 
     def memoise_all(
         self, begun: NDArray[Any], keys: NDArray[np.uint64], keystream: Keystream

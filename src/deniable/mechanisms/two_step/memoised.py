@@ -20,8 +20,8 @@ from numpy.typing import NDArray
 from deniable.arrays import Floats
 from deniable.core.domain import DomainLike
 from deniable.errors import BrokenPromise, InvalidArgument
-from deniable.mechanisms.frequency import Supports, support_line
-from deniable.privacy import Guarantee, Lasting, check_epsilon, exp_below
+from deniable.mechanisms.frequency import Line, Supports, support_line
+from deniable.privacy import Guarantee, MemoisedGuarantee, check_epsilon, exp_below
 from deniable.privacy.guarantee import log_above
 from deniable.randomness import WORD_BYTES, ByteCoins, Coins, Keystream
 
@@ -71,7 +71,7 @@ class Memoised(Supports):
 
     @property
     @abstractmethod
-    def permanent_guarantee(self) -> Lasting:
+    def permanent_guarantee(self) -> MemoisedGuarantee:
         """What all reports of one key cost, and how the first ones get there."""
 
     @property
@@ -105,7 +105,7 @@ class Memoised(Supports):
         return self.permanent_guarantee.once
 
     @property
-    def lasting(self) -> Lasting:
+    def lasting(self) -> MemoisedGuarantee:
         return self.permanent_guarantee
 
     def log_spent(self, rounds: int, changes: int) -> Decimal:
@@ -129,7 +129,7 @@ class Memoised(Supports):
     def coin_words(self) -> int:
         return self.begin_words + self.memoise_words + self.instant_words
 
-    def repeated_line(self, f: Floats) -> tuple[Floats, Floats]:
+    def repeated_line(self, f: Floats) -> Line:
         """Two reports made from one draw share its noise, and nothing else."""
         return support_line(self.permanent_p, self.permanent_q, f)
 
@@ -171,7 +171,7 @@ class Longitudinal(Memoised):
     """
 
     budgets = ("epsilon_inf", "epsilon_1")
-    two_valued = True
+    two_likelihoods = True
 
     def __init__(
         self,
@@ -228,7 +228,7 @@ class Longitudinal(Memoised):
             raise InvalidArgument("epsilon_1", self.epsilon_1, allowed)
 
     @property
-    def guarantee(self) -> Lasting:
+    def guarantee(self) -> MemoisedGuarantee:
         """What all reports cost; ``guarantee.after(reports=5)`` what five do."""
         return self.permanent_guarantee
 

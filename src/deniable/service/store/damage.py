@@ -16,7 +16,15 @@ from numpy.typing import NDArray
 
 from deniable.core.tally import Tally
 from deniable.service.encoding import Place
-from deniable.service.store.pieces import ROW, Counted, Key, Pieces, from_row, piece_sizes, to_row
+from deniable.service.store.pieces import (
+    ROW,
+    Counted,
+    CountKey,
+    Pieces,
+    from_row,
+    piece_sizes,
+    to_row,
+)
 from deniable.service.store.seals import NOTHING, SEALED, seal_kept, seal_of, seal_rows
 
 if TYPE_CHECKING:
@@ -164,7 +172,7 @@ def _counted(store: SQLStore, table: str, total: Pieces) -> Iterator[str]:
     """Add the pieces of a table to others; names the rows of it that are none."""
     sizes = {name: piece_sizes(m.cells) for name, m in store.packing.mechanisms.items()}
     for *place, n, counts in _rows(store, f"SELECT {ROW} FROM {table}"):
-        key = Key(*place)
+        key = CountKey(*place)
         if table == "tallies" and key in map(seal_of, SEALED):
             continue
         if not _belongs(store, sizes, key):
@@ -180,7 +188,7 @@ def _counted(store: SQLStore, table: str, total: Pieces) -> Iterator[str]:
             total.put(key, from_row(n, counts))
 
 
-def _belongs(store: SQLStore, sizes: dict[str, list[int]], key: Key) -> bool:
+def _belongs(store: SQLStore, sizes: dict[str, list[int]], key: CountKey) -> bool:
     """Whether there can be a piece with this key."""
     if key.report not in sizes or {type(value) for value in key[1:]} != {int}:
         return False
@@ -191,11 +199,11 @@ def _belongs(store: SQLStore, sizes: dict[str, list[int]], key: Key) -> bool:
 
 def _differences(store: SQLStore, kept: Pieces, again: Pieces) -> Iterator[str]:
     """The places where the tallies are not what all reports add up to."""
-    pieces: dict[Place, set[Key]] = defaultdict(set)
+    pieces: dict[Place, set[CountKey]] = defaultdict(set)
     for key in (*kept, *again):
         pieces[key.place].add(key)
     for place, keys in sorted(pieces.items()):
-        n, m = (found.get(Key(*place), NOTHING)[0] for found in (kept, again))
+        n, m = (found.get(CountKey(*place), NOTHING)[0] for found in (kept, again))
         if n != m:
             yield f"{store.named(place)}: the tally has {n:,} reports, a recount {m:,}"
         elif any(_differ(kept.get(key, NOTHING)[1], again.get(key, NOTHING)[1]) for key in keys):

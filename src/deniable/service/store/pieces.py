@@ -22,7 +22,7 @@ PIECE = 8192
 Counted = tuple[int, NDArray[np.int64]]
 
 
-class Key(NamedTuple):
+class CountKey(NamedTuple):
     """Where a piece is kept."""
 
     report: str
@@ -36,11 +36,11 @@ class Key(NamedTuple):
 
 
 #: The columns of a key, and all of a row.
-KEY = ", ".join(Key._fields)
+KEY = ", ".join(CountKey._fields)
 ROW = f"{KEY}, n, counts"
 
 
-class Pieces(dict[Key, Counted]):
+class Pieces(dict[CountKey, Counted]):
     """Sums of tallies, and of seals, piece by piece."""
 
     def add(self, place: Place, tally: Tally) -> None:
@@ -48,11 +48,11 @@ class Pieces(dict[Key, Counted]):
         for piece, start in enumerate(range(0, tally.counts.size, PIECE)):
             counts = tally.counts[start : start + PIECE]
             if not piece:
-                self.put(Key(*place), (tally.n, counts))
+                self.put(CountKey(*place), (tally.n, counts))
             elif counts.any():
-                self.put(Key(*place, piece), (0, counts))
+                self.put(CountKey(*place, piece), (0, counts))
 
-    def put(self, key: Key, more: Counted) -> None:
+    def put(self, key: CountKey, more: Counted) -> None:
         """Add to one piece."""
         self[key] = added(self[key], more) if key in self else more
 

@@ -155,7 +155,7 @@ def _first(connection: Connection, statement: str) -> Any:
 
 @contextmanager
 def _clear(address: Address) -> Iterator[None]:
-    """PostgreSQL's errors in the words of the house, without a password in what caused them."""
+    """PostgreSQL's errors in our own words, without a password in what caused them."""
     try:
         yield
     except psycopg().Error as error:

@@ -14,16 +14,16 @@ from collections.abc import Iterable
 import numpy as np
 
 from deniable.errors import CorruptData
-from deniable.service.store.pieces import Counted, Key
+from deniable.service.store.pieces import Counted, CountKey
 
 #: The tables that have a seal, and the round of its tally.
 SEALED = ("collection", "texts", "submissions", "batches", "tokens", "invitations")
 ROUND = 0
 
 
-def seal_of(table: str) -> Key:
+def seal_of(table: str) -> CountKey:
     """Where the seal of a table is kept."""
-    return Key(table, ROUND)
+    return CountKey(table, ROUND)
 
 
 def seal_kept(rows: Iterable[tuple[bytes, int, bytes | None]]) -> Counted:

@@ -32,7 +32,7 @@ from deniable.service.store.pieces import (
     KEY,
     ROW,
     Counted,
-    Key,
+    CountKey,
     Pieces,
     added,
     from_row,
@@ -179,7 +179,7 @@ class SQLStore(Store):
         with self._reading() as connection:
             asked = f"SELECT {ROW} FROM tallies WHERE round <> {SEAL} ORDER BY {KEY}"
             for *key, n, counts in self._run(connection, asked).fetchall():
-                self._paste(found, Key(*key), n, counts)
+                self._paste(found, CountKey(*key), n, counts)
         return found
 
     def tally(self, report: str, round_: int) -> Tally:
@@ -187,10 +187,10 @@ class SQLStore(Store):
         with self._reading() as connection:
             asked = f"SELECT {ROW} FROM tallies WHERE report = ? AND round = ?"
             for *key, n, counts in self._run(connection, asked, (report, round_)).fetchall():
-                self._paste(found, Key(*key)._replace(stratum=0), n, counts)
+                self._paste(found, CountKey(*key)._replace(stratum=0), n, counts)
         return found[Place(report, round_)]
 
-    def _paste(self, found: dict[Place, Tally], key: Key, n: Any, counts: Any) -> None:
+    def _paste(self, found: dict[Place, Tally], key: CountKey, n: Any, counts: Any) -> None:
         """Put a piece into its tally."""
         place = key.place
         if place not in found:
@@ -284,7 +284,7 @@ class SQLStore(Store):
             return len(rows) > 0
 
     @classmethod
-    def _count(cls, connection: Any, table: str, more: Mapping[Key, Counted]) -> None:
+    def _count(cls, connection: Any, table: str, more: Mapping[CountKey, Counted]) -> None:
         """Add to pieces that another process may have changed in the meantime."""
         for keys in parts(list(more)):
             asked = f"({KEY}) IN (VALUES {marks(4, len(keys))})"

@@ -270,7 +270,7 @@ def _switch_to_log(connection: sqlite3.Connection) -> None:
 
 @contextmanager
 def _clear(path: Path) -> Iterator[None]:
-    """SQLite's errors in the words of the house."""
+    """SQLite's errors in our own words."""
     try:
         yield
     except sqlite3.Error as error:

@@ -22,16 +22,16 @@ def analytic(
     ``sampling`` says that the respondents are a sample of the population that is asked about.
     """
     one = evidence.parts[0] if len(evidence.parts) == 1 else None
-    supports = one.supports if one and one.mechanism.independent else None
+    supports = one.supports if one and one.mechanism.independent_supports else None
     if kind is None and supports is not None:
         kind = analytic_kind(evidence.n, supports[1], supports[2], confidence)
     extra = evidence.between + sampling / evidence.n
     f = np.clip(evidence.unbiased, 0.0, 1.0)
     deviations = np.sqrt(evidence.variances + sampling / evidence.n * f * (1 - f))
     if kind != "exact":
-        x, a, b = evidence.unbiased, evidence.a, evidence.b
+        x, line = evidence.unbiased, evidence.line
         return Uncertainty(
-            "score", deviations, score_intervals(x, a, b, confidence, sampling=extra)
+            "score", deviations, score_intervals(x, line, confidence, sampling=extra)
         )
     if supports is None:
         raise InvalidArgument("errors", kind, "used with one tally of supports, with one p and q")

@@ -14,12 +14,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from deniable.arrays import Floats, Indices
-from deniable.estimation.frequencies.mle.supports import Gram, Part, Sums, pieces
+from deniable.estimation.frequencies.mle.supports import Gram, LikelihoodTerm, Sums, pieces
 from deniable.mechanisms.cohorts.cohorts import CohortBits
 from deniable.mechanisms.packed import unpacked
 
 
-class BloomRows(Part):
+class BloomRows(LikelihoodTerm):
     """Rows by cohort: ``groups`` holds (cohort, rows). In the place of supports stands w - 1."""
 
     mechanism: CohortBits

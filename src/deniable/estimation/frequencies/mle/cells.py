@@ -7,13 +7,13 @@ from functools import singledispatch
 import numpy as np
 
 from deniable.arrays import Counts, Floats, Indices
-from deniable.estimation.frequencies.mle.supports import Gram, Part, Sums, unknown_family
+from deniable.estimation.frequencies.mle.supports import Gram, LikelihoodTerm, Sums, unknown_family
 from deniable.mechanisms import HR
 from deniable.mechanisms.frequency import FrequencyOracle
 from deniable.mechanisms.hadamard_signs import SignMechanism
 
 
-class Cells(Part):
+class CountedTerm(LikelihoodTerm):
     """Reports that are one cell: their counts are all that the likelihood needs."""
 
     def __init__(self, mechanism: FrequencyOracle, counts: Counts) -> None:
@@ -46,7 +46,7 @@ class Cells(Part):
         return np.diag(d[values])
 
 
-class HadamardCells(Cells):
+class HadamardTerm(CountedTerm):
     """Cell (block, y) supports the rows r of its block with H[r, y] = 1, i.e. (1 + H[r, y]) / 2.
 
     So every sum over supports is half the Walsh-Hadamard transform plus half the block's total.
@@ -66,12 +66,12 @@ class HadamardCells(Cells):
         self.shape, self.block, self.row = shape, block, row
 
     @classmethod
-    def of_responses(cls, mechanism: HR, counts: Counts) -> HadamardCells:
+    def of_responses(cls, mechanism: HR, counts: Counts) -> HadamardTerm:
         block, row = np.divmod(mechanism.value_places, mechanism.block - 1)
         return cls(mechanism, counts, (mechanism.blocks, mechanism.block), block, row + 1)
 
     @classmethod
-    def of_signs(cls, mechanism: SignMechanism, counts: Counts) -> HadamardCells:
+    def of_signs(cls, mechanism: SignMechanism, counts: Counts) -> HadamardTerm:
         """One block of all cells: cell 2 j + bit supports column c if H[2 c + 1, 2 j + bit] = 1."""
         values = np.arange(mechanism.domain.size)
         row = 2 * mechanism.columns(values).astype(np.int64) + 1
@@ -115,18 +115,18 @@ def _transformed(rows: Floats) -> Floats:
 
 
 @singledispatch
-def cells_of(mechanism: FrequencyOracle, counts: Counts) -> Part:
+def term_of_counts(mechanism: FrequencyOracle, counts: Counts) -> LikelihoodTerm:
     """Counts as a part of the likelihood; families say which values a cell supports."""
     if not mechanism.direct:
         raise unknown_family(mechanism)
-    return Cells(mechanism, counts)
+    return CountedTerm(mechanism, counts)
 
 
-@cells_of.register
-def _(mechanism: HR, counts: Counts) -> Part:
-    return HadamardCells.of_responses(mechanism, counts)
+@term_of_counts.register
+def _(mechanism: HR, counts: Counts) -> LikelihoodTerm:
+    return HadamardTerm.of_responses(mechanism, counts)
 
 
-@cells_of.register
-def _(mechanism: SignMechanism, counts: Counts) -> Part:
-    return HadamardCells.of_signs(mechanism, counts)
+@term_of_counts.register
+def _(mechanism: SignMechanism, counts: Counts) -> LikelihoodTerm:
+    return HadamardTerm.of_signs(mechanism, counts)

@@ -46,7 +46,7 @@ def sharper(evidence: Evidence) -> tuple[Floats, Floats] | None:
 
 def _holds_likelihood(part: Part) -> bool:
     read = part.reports is not None and held_by_reports(part.mechanism)
-    return part.mechanism.two_valued and (part.mechanism.counts_suffice or read)
+    return part.mechanism.two_likelihoods and (part.mechanism.counts_suffice or read)
 
 
 def sharpened(evidence: Evidence, maximum: Maximum) -> tuple[Floats, Floats] | None:

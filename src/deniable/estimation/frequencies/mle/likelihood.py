@@ -18,8 +18,8 @@ from deniable.estimation.frequencies.ibu import pooled_supports
 from deniable.estimation.frequencies.mle.gradients import accelerated
 from deniable.estimation.frequencies.mle.newton import MOST, newton
 from deniable.estimation.frequencies.mle.objective import Objective, Point
-from deniable.estimation.frequencies.mle.shared import cells_of, part_of
-from deniable.estimation.frequencies.mle.supports import Part
+from deniable.estimation.frequencies.mle.shared import term_of_counts, term_of_reports
+from deniable.estimation.frequencies.mle.supports import LikelihoodTerm
 from deniable.estimation.frequencies.simplex import project
 from deniable.mechanisms.frequency import FrequencyOracle, require_oracle
 
@@ -152,7 +152,7 @@ def _open(
     if not isinstance(parts, Sequence):
         raise InvalidArgument("parts", parts, "a list of tallies or reports")
     tallies: list[Tally] = []
-    found: list[Part] = []
+    found: list[LikelihoodTerm] = []
     counted: dict[FrequencyOracle, Tally] = {}
     for source in parts:
         tally = _tally(source, threads)
@@ -163,9 +163,9 @@ def _open(
             raise _insufficient(mechanism)
         elif tally.n:
             tallies.append(tally)
-            found.append(part_of(mechanism, source.data, memory))
+            found.append(term_of_reports(mechanism, source.data, memory))
     merged = {mechanism: tally for mechanism, tally in counted.items() if tally.n}
-    found += [cells_of(mechanism, tally.counts) for mechanism, tally in merged.items()]
+    found += [term_of_counts(mechanism, tally.counts) for mechanism, tally in merged.items()]
     if not found:
         raise InvalidArgument("parts", parts, "parts with at least one report")
     return Objective(found, threads), Evidence.of([*tallies, *merged.values()])

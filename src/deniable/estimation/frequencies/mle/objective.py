@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from deniable.arrays import Floats, Indices
-from deniable.estimation.frequencies.mle.supports import Part
+from deniable.estimation.frequencies.mle.supports import LikelihoodTerm
 
 
 @dataclass(frozen=True, eq=False)
@@ -37,7 +37,7 @@ class Point:
 class Objective:
     """The mean log-likelihood of all reports; counts the passes over them."""
 
-    def __init__(self, parts: Sequence[Part], threads: int | None) -> None:
+    def __init__(self, parts: Sequence[LikelihoodTerm], threads: int | None) -> None:
         self.parts = parts
         self.n = sum(part.n for part in parts)
         self.size = parts[0].mechanism.domain.size

@@ -14,19 +14,19 @@ from numpy.typing import NDArray
 
 from deniable.arrays import Counts, Floats, Indices
 from deniable.estimation.frequencies.mle.bloom import BloomRows
-from deniable.estimation.frequencies.mle.cells import Cells, HadamardCells, cells_of
-from deniable.estimation.frequencies.mle.supports import Gram, Part, Sums, part_of
+from deniable.estimation.frequencies.mle.cells import CountedTerm, HadamardTerm, term_of_counts
+from deniable.estimation.frequencies.mle.supports import Gram, LikelihoodTerm, Sums, term_of_reports
 from deniable.mechanisms.cohorts.cohorts import CohortBits, CohortIndices, CohortMechanism
 from deniable.mechanisms.frequency import FrequencyOracle
 
-__all__ = ["cells_of", "held_by_reports", "part_of"]
+__all__ = ["held_by_reports", "term_of_counts", "term_of_reports"]
 
 
-class Shared(Part):
+class Shared(LikelihoodTerm):
     """Reports of cohorts, each a part of its own: ``parts`` holds (cohort, part)."""
 
     mechanism: CohortMechanism
-    parts: list[tuple[int, Part]]
+    parts: list[tuple[int, LikelihoodTerm]]
 
     def __init__(self, mechanism: CohortMechanism, n: int) -> None:
         super().__init__(mechanism, n)
@@ -82,20 +82,22 @@ class SharedCells(Shared):
         table = counts.reshape(mechanism.cohorts, -1)
         super().__init__(mechanism, int(table[:, 0].sum()))
         found = [cohort for cohort in range(mechanism.cohorts) if table[cohort, 0]]
-        self.parts = [(cohort, cells_of(mechanism.inner, table[cohort, 1:])) for cohort in found]
+        self.parts = [
+            (cohort, term_of_counts(mechanism.inner, table[cohort, 1:])) for cohort in found
+        ]
         self.flat = _flat(mechanism, table[:, 1:])
 
     def cell_sums(self, g: Floats, threads: int | None, *, squares: bool) -> Sums:
         return self.flat.sums(g.reshape(-1), threads, squares=squares)
 
 
-def _flat(mechanism: CohortMechanism, table: Counts) -> Cells:
+def _flat(mechanism: CohortMechanism, table: Counts) -> CountedTerm:
     """The cells of all cohorts at once; for signs, each cohort is a block."""
     counts = np.ascontiguousarray(table).reshape(-1)
     if mechanism.inner.direct:
-        return Cells(mechanism, counts)
+        return CountedTerm(mechanism, counts)
     block, cell = np.divmod(np.arange(mechanism.cohorts * mechanism.width), mechanism.width)
-    return HadamardCells(mechanism, counts, table.shape, block, 2 * cell + 1)
+    return HadamardTerm(mechanism, counts, table.shape, block, 2 * cell + 1)
 
 
 class SharedRows(Shared):
@@ -104,7 +106,8 @@ class SharedRows(Shared):
     def __init__(self, mechanism: CohortBits, data: NDArray[Any], memory: int) -> None:
         super().__init__(mechanism, len(data))
         self.parts = [
-            (cohort, part_of(mechanism.inner, rows, memory)) for cohort, rows in _by_cohort(data)
+            (cohort, term_of_reports(mechanism.inner, rows, memory))
+            for cohort, rows in _by_cohort(data)
         ]
 
     def cell_sums(self, g: Floats, threads: int | None, *, squares: bool) -> Sums:
@@ -124,13 +127,13 @@ def _by_cohort(data: NDArray[Any]) -> list[tuple[int, NDArray[Any]]]:
     return list(zip(cohorts.tolist(), groups, strict=True))
 
 
-@cells_of.register
-def _(mechanism: CohortIndices, counts: Counts) -> Part:
+@term_of_counts.register
+def _(mechanism: CohortIndices, counts: Counts) -> LikelihoodTerm:
     return SharedCells(mechanism, counts)
 
 
-@part_of.register
-def _(mechanism: CohortBits, data: NDArray[Any], memory: int) -> Part:
+@term_of_reports.register
+def _(mechanism: CohortBits, data: NDArray[Any], memory: int) -> LikelihoodTerm:
     if mechanism.hashes > 1:
         return BloomRows(mechanism, _by_cohort(data))
     return SharedRows(mechanism, data, memory)
@@ -138,5 +141,5 @@ def _(mechanism: CohortBits, data: NDArray[Any], memory: int) -> Part:
 
 def held_by_reports(mechanism: FrequencyOracle) -> bool:
     """Whether the exact likelihood of the reports is known, and they can be read for it."""
-    read = part_of.dispatch(type(mechanism)) is not part_of.dispatch(object)
+    read = term_of_reports.dispatch(type(mechanism)) is not term_of_reports.dispatch(object)
     return mechanism.counts_suffice or (read and mechanism.known_likelihood)

@@ -42,11 +42,11 @@ class Gram(NamedTuple):
     pairs: Floats
 
 
-class Part(ABC):
+class LikelihoodTerm(ABC):
     """``n`` reports of one mechanism, with ``gain`` = rho - 1."""
 
     def __init__(self, mechanism: FrequencyOracle, n: int, gain: float | None = None) -> None:
-        if not mechanism.two_valued and gain is None:
+        if not mechanism.two_likelihoods and gain is None:
             raise unknown_family(mechanism)
         self.mechanism = mechanism
         self.n = n
@@ -71,7 +71,7 @@ class Part(ABC):
         return np.zeros(f.size, dtype=np.int64), np.zeros(1)
 
 
-class Rows(Part):
+class Rows(LikelihoodTerm):
     """Supports as rows of bits, in ``words``; with ``weights`` if equal rows were brought together.
 
     Without ``weights`` every row counts once.
@@ -110,7 +110,7 @@ class Rows(Part):
         return Gram(total, single, pairs)
 
 
-class HashedRows(Part):
+class HashedRows(LikelihoodTerm):
     """Hashed reports whose supports would not fit into memory: made anew in every pass."""
 
     mechanism: LocalHashing
@@ -139,13 +139,13 @@ class HashedRows(Part):
 
 
 @singledispatch
-def part_of(mechanism: FrequencyOracle, data: NDArray[Any], memory: int) -> Part:
+def term_of_reports(mechanism: FrequencyOracle, data: NDArray[Any], memory: int) -> LikelihoodTerm:
     """Reports as a part of the likelihood; made supports are kept if ``memory`` bytes hold them."""
     raise unknown_family(mechanism)
 
 
-@part_of.register
-def _(mechanism: PackedMechanism, data: NDArray[Any], memory: int) -> Part:
+@term_of_reports.register
+def _(mechanism: PackedMechanism, data: NDArray[Any], memory: int) -> LikelihoodTerm:
     from deniable.kernels.bits import as_rows
 
     rows = as_rows(np.ascontiguousarray(data))
@@ -154,8 +154,8 @@ def _(mechanism: PackedMechanism, data: NDArray[Any], memory: int) -> Part:
     return Rows(mechanism, rows)
 
 
-@part_of.register
-def _(mechanism: LocalHashing, data: NDArray[Any], memory: int) -> Part:
+@term_of_reports.register
+def _(mechanism: LocalHashing, data: NDArray[Any], memory: int) -> LikelihoodTerm:
     size = mechanism.domain.size
     if size <= GROUPED:
         found = np.zeros(1 << size, dtype=np.int64)

@@ -14,9 +14,9 @@ import numpy as np
 from deniable.arrays import Floats
 from deniable.errors import InvalidArgument
 from deniable.estimation.frequencies.evidence import Decoded, Evidence
-from deniable.estimation.frequencies.regression.errors import Spread
-from deniable.estimation.frequencies.regression.normal import Cells
-from deniable.estimation.frequencies.regression.solvers import (
+from deniable.estimation.frequencies.regression.normal import CohortTable
+from deniable.estimation.frequencies.regression.spread import Spread
+from deniable.estimation.frequencies.solvers import (
     Singular,
     non_negative,
     summing_to_one,
@@ -90,18 +90,18 @@ def own_part(x: Floats, outside: int) -> Floats:
     return np.concatenate([f[: f.size - outside], 1 - f[f.size - outside :]])
 
 
-def cohort_cells(evidence: Evidence, method: str) -> Cells:
+def cohort_cells(evidence: Evidence, method: str) -> CohortTable:
     """The cells of the only part, if it has any."""
     tallies = [part.tally for part in evidence.parts]
     m: Any = tallies[0].mechanism
-    if len(tallies) > 1 or evidence.parts[0].mechanism.independent:
+    if len(tallies) > 1 or evidence.parts[0].mechanism.independent_supports:
         names = ", ".join(sorted({tally.mechanism.name for tally in tallies}))
         allowed = "used with the reports of one mechanism with cohorts, such as CMS, HCMS or ORR"
         raise InvalidArgument("method", f"{method} ({names})", allowed)
-    return Cells(m, tallies[0].counts)
+    return CohortTable(m, tallies[0].counts)
 
 
-def indistinct(method: str, cells: Cells, k: int) -> InvalidArgument:
+def indistinct(method: str, cells: CohortTable, k: int) -> InvalidArgument:
     """The refusal of answers whose cells are too much alike."""
     others = "'unbiased'" if method == "lasso" else "'lasso' or 'unbiased'"
     cohorts, width = cells.sizes.size, cells.mechanism.width

@@ -17,14 +17,14 @@ from deniable.arrays import Floats, Indices
 from deniable.errors import InvalidArgument, is_number
 from deniable.estimation.frequencies.errors.score import analytic
 from deniable.estimation.frequencies.evidence import Decoded, Evidence, Uncertainty
-from deniable.estimation.frequencies.regression.errors import Spread
 from deniable.estimation.frequencies.regression.estimate import (
     cohort_cells,
     indistinct,
     own_part,
 )
-from deniable.estimation.frequencies.regression.normal import Cells, Normal
-from deniable.estimation.frequencies.regression.solvers import Singular, inverse, non_negative
+from deniable.estimation.frequencies.regression.normal import CohortTable, Normal
+from deniable.estimation.frequencies.regression.spread import Spread
+from deniable.estimation.frequencies.solvers import Singular, inverse, non_negative
 
 #: Candidates that are looked at together: the most frequent ones by the mean of their cells.
 SCREENED = 2000
@@ -51,7 +51,7 @@ def lasso(evidence: Evidence, significance: float, penalty: float | None) -> Dec
         allowed = f"another with reports of fewer than {FEWEST} cohorts: they do not tell chance"
         raise InvalidArgument("method", "lasso", allowed)
     candidates = cells.mechanism.codes.size
-    z = evidence.unbiased / np.sqrt(np.maximum(evidence.a, np.finfo(float).tiny))
+    z = evidence.unbiased / np.sqrt(np.maximum(evidence.line.a, np.finfo(float).tiny))
     screened = _screened(z[:candidates], cells.dimensions)
     normal = cells.normal(screened)
     chosen = np.arange(0)
@@ -117,7 +117,7 @@ def _least_squares(normal: Normal, n: int) -> Spread:
     return Spread(whole, unit, noise, freedom, own_part(whole, 1), n)
 
 
-def _quantile(cells: Cells, values: Indices, x: Floats, level: float) -> float:
+def _quantile(cells: CohortTable, values: Indices, x: Floats, level: float) -> float:
     """How many deviations noise exceeds with probability ``level``.
 
     Far out the normal law is not good enough: counts of rare cells and collisions with frequent
@@ -132,7 +132,7 @@ def _quantile(cells: Cells, values: Indices, x: Floats, level: float) -> float:
     return float(z + (z**2 - 1) / 6 * max(0.0, skewness) / math.sqrt(averaged))
 
 
-def _decoded(evidence: Evidence, cells: Cells, kept: Indices, found: Spread) -> Decoded:
+def _decoded(evidence: Evidence, cells: CohortTable, kept: Indices, found: Spread) -> Decoded:
     """The estimate; a candidate that was dropped has errors of the mean of its cells, from 0 on."""
     places = np.append(kept, evidence.k - 1) if cells.mechanism.is_open else kept
     frequencies = np.zeros(evidence.k)

@@ -18,7 +18,7 @@ import numpy as np
 from deniable.arrays import Counts, Floats, Indices
 from deniable.mechanisms.cohorts.cohorts import CohortMechanism
 
-#: Cells of values in memory at a time.
+#: CohortTable of values in memory at a time.
 BLOCK = 1 << 22
 
 
@@ -48,7 +48,7 @@ class Normal:
 
 
 @dataclass(frozen=True, eq=False)
-class Cells:
+class CohortTable:
     """The cells of a tally of a mechanism with cohorts."""
 
     mechanism: CohortMechanism

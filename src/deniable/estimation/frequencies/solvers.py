@@ -41,15 +41,24 @@ def summing_to_one(gram: Floats, linear: Floats) -> tuple[Floats, Floats]:
     return x + u * ((1 - x.sum()) / u.sum()), np.diag(inverted) - u**2 / u.sum()
 
 
-def non_negative(gram: Floats, linear: Floats, *, sum_to_one: bool = False) -> Floats:
+def non_negative(
+    gram: Floats,
+    linear: Floats,
+    *,
+    sum_to_one: bool = False,
+    start: NDArray[np.bool_] | None = None,
+) -> Floats:
     """The minimum of f'Gf / 2 - l'f where f >= 0 (and sums to 1), for a positive definite G.
 
     Block principal pivoting (Kim & Park 2011): solve for the columns in use, then exchange all
     that are negative in f or in its gradient; where that does not get better, only the last one,
-    which ends after finitely many steps.
+    which ends after finitely many steps. ``start`` guesses which columns will be in use.
     """
     size = linear.size
-    used = np.ones(size, dtype=bool) if sum_to_one else linear > 0
+    if start is not None:
+        used = start.copy()
+    else:
+        used = np.ones(size, dtype=bool) if sum_to_one else linear > 0
     fewest, patience = size + 1, PATIENCE
     slack = 1e-12 * float(np.abs(linear).max(initial=1.0))
     for _ in range(100 + 20 * size):
