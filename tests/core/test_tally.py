@@ -264,3 +264,15 @@ def test_sums_of_forged_counts_do_not_wrap(m, ones):
     counts[-1] = 2048
     assert sum(map(int, counts)) == ones * n + (1 << 64)
     assert not m.possible_counts(counts, n)
+
+
+def test_tallies_share_no_counts():
+    """What is made from a tally stays as it is when the tally grows, and the other way round."""
+    m = dn.OUE(3, 1.0)
+    given = np.array([3, 1, 2])
+    tally = dn.Tally.of_counts(m, given, 4)
+    given[0] = 100
+    merged, before = tally.merge(dn.Tally(m)), tally.counts
+    assert tally.add(m.privatize([0, 1, 2], rng=np.random.default_rng(1))) is tally
+    assert before.tolist() == merged.counts.tolist() == [3, 1, 2]
+    assert (tally.n, merged.n) == (7, 4)

@@ -49,15 +49,18 @@ class Tally:
 
     @classmethod
     def of_counts(cls, mechanism: Mechanism, counts: NDArray[np.int64], n: int) -> Tally:
-        """The tally of n reports with these counts, as a kernel or a simulation makes them."""
+        """The tally of n reports with these counts, as a kernel or a simulation makes them.
+
+        The counts are copied.
+        """
         tally = cls(mechanism)
         if counts.shape != tally.counts.shape:
             raise InvalidArgument("counts", counts.shape, f"{tally.counts.size} counts")
-        tally.counts, tally.n = counts.astype(np.int64, copy=False), n
+        tally.counts, tally.n = counts.astype(np.int64), n
         return tally
 
     def add(self, reports: Reports, *, threads: int | None = None) -> Tally:
-        """Count more reports; on an error nothing is changed. Returns the tally itself."""
+        """Count more reports in this tally, and return it; on an error nothing is changed."""
         from deniable.kernels.threads import run, thread_count
 
         require_type("reports", reports, Reports)
@@ -71,7 +74,7 @@ class Tally:
         return self
 
     def merge(self, other: Tally) -> Tally:
-        """A new tally with the reports of both."""
+        """A new tally with the reports of both, which stay as they are."""
         require_type("other", other, Tally)
         require_same(self.mechanism, other.mechanism)
         result = Tally(self.mechanism)
