@@ -7,10 +7,10 @@ simplex: phi falls along every ray up to the point where f sums to 1, so rescali
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
 from deniable.arrays import Floats, Indices
 from deniable.estimation.frequencies.mle.objective import Objective, Point
+from deniable.estimation.frequencies.solvers import Singular, non_negative
 
 #: Values up to which a Hessian is cheap beside the passes that it saves.
 MOST = 2048
@@ -54,12 +54,17 @@ def _model_minimum(information: Floats, f: Floats, gradient: Floats, certificate
     """Where the quadratic model of phi at f is least, scaled to sum 1.
 
     With fewer reports than values the Hessian is singular. A ridge that vanishes with the
-    certificate keeps the model sound and the convergence fast.
+    certificate keeps the model sound and the convergence fast; rounding may ask for a larger one.
     """
     ridge = min(1e-3, max(1e-12, 1e-2 * certificate))
-    matrix = information + np.diag(ridge * np.diagonal(information))
-    z = nonnegative_least(matrix, matrix @ f + gradient - 1, f > 0)
-    return z / float(z.sum())
+    while True:
+        matrix = information + np.diag(ridge * np.diagonal(information))
+        try:
+            z = non_negative(matrix, matrix @ f + gradient - 1, start=f > 0)
+        except Singular:
+            ridge *= 10
+        else:
+            return z / float(z.sum())
 
 
 def _search(objective: Objective, here: Point, target: Floats, most_passes: int) -> Point:
@@ -79,37 +84,3 @@ def _search(objective: Objective, here: Point, target: Floats, most_passes: int)
             return there
         secant = slope / (slope - ahead) if slope > ahead else 0.5
         step *= min(0.5, max(0.1, secant))
-
-
-def nonnegative_least(matrix: Floats, b: Floats, free: NDArray[np.bool_]) -> Floats:
-    """The z >= 0 with the least z A z / 2 - b z, for a positive definite A.
-
-    Block principal pivoting: solve for the free variables, then exchange every variable with the
-    wrong sign. When that has not helped for a while only the last one of them is exchanged, which
-    cannot cycle (Portugal, Judice and Vicente 1994).
-    """
-    free = free.copy()
-    fewest, patience = b.size + 1, 3
-    small = 1e-14 * float(np.abs(b).max() + 1)
-    for _ in range(100):
-        z, rest = _pivot(matrix, b, free)
-        wrong = np.where(free, z < 0, rest < -small)
-        count = int(wrong.sum())
-        if not count:
-            break
-        if count < fewest:
-            fewest, patience = count, 3
-        elif patience:
-            patience -= 1
-        else:
-            wrong[: np.flatnonzero(wrong)[-1]] = False
-        free ^= wrong
-    return np.maximum(z, 0.0)
-
-
-def _pivot(matrix: Floats, b: Floats, free: NDArray[np.bool_]) -> tuple[Floats, Floats]:
-    """z with A z = b on the free variables and 0 elsewhere, and A z - b."""
-    z = np.zeros(b.size)
-    inside = np.flatnonzero(free)
-    z[inside] = np.linalg.solve(matrix[np.ix_(inside, inside)], b[inside])
-    return z, matrix[:, inside] @ z[inside] - b
