@@ -4,15 +4,8 @@ import pytest
 
 import deniable as dn
 from deniable.conformance import exact_coins, laws_of
+from twins import TWINS
 
-#: Families whose code is that of a sibling: only thresholds differ, which the exact laws look at.
-TWINS = {
-    "lsue": "losue",
-    "loue": "losue",
-    "lsoue": "losue",
-    "lblh": "lolh",
-    "dbitflip": "dbitflippm",
-}
 SLOW = {"bulk_channel", "bulk_supports", "simulated_errors", "coverage", "reproducible",
         "fresh_coins", "decoders", "largest_likelihood"}  # fmt: skip
 #: Slow laws about reports that are made one by one.

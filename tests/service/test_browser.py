@@ -372,11 +372,13 @@ def test_people_are_told_in_words_why_a_page_does_not_open(browser):
 
 
 class Hanging(Site):
-    """It never says whom it admits."""
+    """It does not say whom it admits as long as the page waits."""
+
+    waited = threading.Event()
 
     def answer(self, path, headers):
         if path == "/v2/admission":
-            time.sleep(3)
+            self.waited.wait(10)
         return super().answer(path, headers)
 
 
@@ -387,6 +389,7 @@ def test_a_collector_that_hangs_is_one_that_does_not_answer(browser):
     with scripted(browser, impatient), serving(Hanging(small())) as site:
         open_questionnaire(browser, site.url)
         assert "does not answer" in browser.text("#trouble")
+        site.waited.set()
         leave(browser)
 
 
