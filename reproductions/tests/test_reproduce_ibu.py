@@ -13,15 +13,22 @@ from deniable.cli import app
 from deniable.estimation.frequencies.ibu import iterate, pure_channel, water_filling
 from deniable_papers.cells import Notebook, finish
 from deniable_papers.datasets import Column, Dataset
-from deniable_papers.ibu import readings, study
-from deniable_papers.ibu.counting import count_all
+from deniable_papers.ibu import findings, simulation, study
 from deniable_papers.ibu.designs import MECHANISMS, SETTINGS, design, settings_of
 from deniable_papers.ibu.gains import AS_RUN, Average, Found, How, mean_of
-from deniable_papers.ibu.grids import FULL, QUICK, Grid, seeded
-from deniable_papers.ibu.iterating import iterate_all
-from deniable_papers.ibu.populations import REAL, SYNTHETIC, buckets, histograms, incomes
+from deniable_papers.ibu.populations import (
+    FULL,
+    QUICK,
+    REAL,
+    SYNTHETIC,
+    Grid,
+    buckets,
+    histograms,
+    incomes,
+    seeded,
+)
 from deniable_papers.ibu.published import METRICS, TABLES
-from deniable_papers.ibu.simulating import simulate
+from deniable_papers.ibu.simulation import count_all, iterate_all, simulate
 from deniable_papers.results import Verdict, read
 
 #: Chance breaks a bound with at most this probability.
@@ -181,10 +188,8 @@ def tiny(tmp_path_factory, survey):
 @pytest.fixture(scope="module", autouse=True)
 def few_steps():
     """10^4 steps take long."""
-    from deniable_papers.ibu import simulating
-
     patch = pytest.MonkeyPatch()
-    patch.setattr(simulating, "iterate_all", lambda c, p, q: iterate_all(c, p, q, iterations=50))
+    patch.setattr(simulation, "iterate_all", lambda c, p, q: iterate_all(c, p, q, iterations=50))
     yield
     patch.undo()
 
@@ -220,7 +225,7 @@ def test_readings_are_told_apart(tiny):
     """The distances of all readings; here both kinds of buckets are the same cells."""
     one, notebook, _ = tiny
     found = Found(one.cells(notebook), notebook)
-    rows = {(r.where, r.cell["reading"]): r.ours for r in readings.rows(found, found)}
+    rows = {(r.where, r.cell["reading"]): r.ours for r in findings.readings(found, found)}
     assert len(rows) == 2 * 5
     where = "Table 3, distance to the published cells"
     assert rows[where, "as run"] == rows[where, "k buckets of equal width"] > 0

@@ -7,10 +7,9 @@ from typing import Any
 
 from deniable.extras import altair
 from deniable.views.charts import COLOURS, SHAPES
-from deniable_papers.ibu.decoders import DECODERS
 from deniable_papers.ibu.designs import LONGITUDINAL, ONE_TIME
+from deniable_papers.ibu.findings import DECODERS, label
 from deniable_papers.ibu.published import AVERAGE, DISTRIBUTIONS
-from deniable_papers.ibu.tables import label
 from deniable_papers.results import Result
 
 INK = "#1f2937"

@@ -8,10 +8,9 @@ from dataclasses import replace
 from itertools import pairwise
 
 from deniable_papers.ibu.designs import LONGITUDINAL, MECHANISMS, ONE_TIME
-from deniable_papers.ibu.findings import HOWS, K, N, average_gain
+from deniable_papers.ibu.findings import HOWS, PAPER, STAND_IN, K, N, average_gain, label
 from deniable_papers.ibu.gains import Average, Found, How, mean_of
 from deniable_papers.ibu.populations import REAL
-from deniable_papers.ibu.tables import PAPER, STAND_IN, label
 from deniable_papers.results import Result, Trial, claimed
 
 #: "Similar" gains: within so many percent points. The text does not say.

@@ -9,9 +9,8 @@ import numpy as np
 
 from deniable_papers.cells import Notebook, Settings, Values
 from deniable_papers.datasets import Dataset
-from deniable_papers.ibu.grids import FULL, QUICK, Grid, seeded
-from deniable_papers.ibu.populations import incomes
-from deniable_papers.ibu.simulating import simulate
+from deniable_papers.ibu.populations import FULL, QUICK, Grid, incomes, seeded
+from deniable_papers.ibu.simulation import simulate
 from deniable_papers.results import Result
 from deniable_papers.study import Study
 
@@ -47,26 +46,18 @@ class Ibu(Study[Grid]):
         yield "another reading of the buckets", self.others(notebook)
 
     def results(self, notebook: Notebook) -> list[Result]:
-        from deniable_papers.ibu import (
-            claims,
-            clipping,
-            decoders,
-            findings,
-            promises,
-            readings,
-            tables,
-        )
+        from deniable_papers.ibu import claims, findings
         from deniable_papers.ibu.gains import Found
 
         found = Found(self.cells(notebook), notebook)
         return [
-            *tables.rows(found),
-            *findings.rows(found),
+            *findings.tables(found),
+            *findings.figures(found),
             *claims.rows(found),
-            *clipping.rows(found),
-            *decoders.rows(found),
-            *promises.rows(found),
-            *readings.rows(found, Found(self.others(notebook), notebook)),
+            *findings.clipping(found),
+            *findings.decoders(found),
+            *findings.promises(found),
+            *findings.readings(found, Found(self.others(notebook), notebook)),
         ]
 
     def charts(self, results: list[Result]) -> dict[str, Any]:

@@ -1,4 +1,7 @@
-"""A cell: all mechanisms on the same respondents, with losses of every decoder in every run."""
+"""A cell: all mechanisms on the same respondents, with losses of every decoder in every run.
+
+Counts of reports have their exact law; the Iterative Bayesian Update takes O(k) a step.
+"""
 
 from __future__ import annotations
 
@@ -8,16 +11,19 @@ from numpy.typing import NDArray
 from deniable.estimation.frequencies.bayes import posterior
 from deniable.estimation.frequencies.ibu import water_filling
 from deniable.estimation.frequencies.simplex import clip_and_normalize, project
+from deniable.kernels.jit import kernel
+from deniable.mechanisms import SS
 from deniable_papers.cells import Settings, Values
-from deniable_papers.ibu.counting import count_all
 from deniable_papers.ibu.designs import MECHANISMS, ONE_TIME, Design, design, settings_of
-from deniable_papers.ibu.iterating import iterate_all
 from deniable_papers.ibu.populations import histograms
 
 Floats = NDArray[np.float64]
+Counts = NDArray[np.int64]
 #: Frequencies by decoder, one row a run (the learnt ones only of the first runs).
 Decoded = dict[str, Floats]
 LOSSES = {"MSE": np.square, "MAE": np.abs}
+#: The paper's limits.
+ITERATIONS, TOLERANCE = 10_000, 1e-12
 
 
 def simulate(settings: Settings, rng: np.random.Generator) -> Values:
@@ -37,7 +43,7 @@ def simulate(settings: Settings, rng: np.random.Generator) -> Values:
     return values
 
 
-def _updates(designs: list[Design], counts: list[NDArray[np.int64]]) -> list[Floats]:
+def _updates(designs: list[Design], counts: list[Counts]) -> list[Floats]:
     """10^4 steps of IBU, of all collections at once."""
     runs = len(counts[0])
     p, q = (np.repeat([one.update[i] for one in designs], runs) for i in (0, 1))
@@ -45,7 +51,77 @@ def _updates(designs: list[Design], counts: list[NDArray[np.int64]]) -> list[Flo
     return np.split(found, len(designs))
 
 
-def _decode(one: Design, counts: NDArray[np.int64], n: int, learned: int) -> Decoded:
+def count_all(one: Design, histograms: Counts, epsilon: float, rng: np.random.Generator) -> Counts:
+    """How many reports support each value: a row for each row of respondents.
+
+    Direct (k-RR): Bin(h_v, p - q) respondents keep their value, and all others report a uniform
+    one. Bits: Bin(h_v, p) + Bin(n - h_v, q), each on its own; so are the supports of hashed
+    reports, if hashing is ideal. Subsets are drawn.
+    """
+    n = histograms.sum(axis=1, keepdims=True)
+    k = histograms.shape[1]
+    if one.law == "subset" and one.omega > 1:
+        m = SS(k, epsilon, omega=one.omega)
+        return np.array([m.simulate(row, rng) for row in histograms])
+    if one.law == "bits":
+        own = rng.binomial(histograms, one.p)
+        return np.asarray(own + rng.binomial(n - histograms, one.q))
+    kept = rng.binomial(histograms, one.p - one.q)
+    others = (n - kept.sum(axis=1, keepdims=True))[:, 0]
+    return np.asarray(kept + rng.multinomial(others, np.full(k, 1 / k)))
+
+
+def iterate_all(
+    counts: Floats,
+    p: Floats,
+    q: Floats,
+    iterations: int = ITERATIONS,
+    tolerance: float = TOLERANCE,
+) -> Floats:
+    """`estimation.ibu.iterate` from uniform, a row for each row of counts and its p and q.
+
+    With p on the diagonal and q off it, r = q / (p - q) and shares c of the counts, a step is
+    f_v <- f_v (w_v + r sum_u w_u) with w_v = c_v / (f_v + r). A row ends when no frequency changes
+    by the tolerance ("max_abs").
+    """
+    shares = counts / counts.sum(axis=1, keepdims=True)
+    f = np.full(counts.shape, 1.0 / counts.shape[1])
+    _step_all(f, shares, q / (p - q), iterations, tolerance)
+    return f
+
+
+@kernel
+def _step_all(f: Floats, c: Floats, r: Floats, iterations: int, tolerance: float) -> None:
+    """Update each row of f in place until no entry changes by the tolerance.
+
+    Four partial sums, because the compiler may not reorder a single one.
+    """
+    k = f.shape[1]
+    whole = k // 4 * 4
+    w = np.empty(k)
+    for i in range(len(f)):
+        for _ in range(iterations):
+            for v in range(k):
+                w[v] = c[i, v] / (f[i, v] + r[i])
+            s0, s1, s2, s3 = 0.0, 0.0, 0.0, 0.0
+            for v in range(0, whole, 4):
+                s0 += w[v]
+                s1 += w[v + 1]
+                s2 += w[v + 2]
+                s3 += w[v + 3]
+            for v in range(whole, k):
+                s0 += w[v]
+            rest = r[i] * ((s0 + s1) + (s2 + s3))
+            going = False
+            for v in range(k):
+                new = f[i, v] * (w[v] + rest)
+                going |= abs(new - f[i, v]) >= tolerance
+                f[i, v] = new
+            if not going:
+                break
+
+
+def _decode(one: Design, counts: Counts, n: int, learned: int) -> Decoded:
     """What needs no iteration: matrix inversion, the limit of IBU, projection, and `bayes`."""
     p, q = one.inverse
     unbiased = (counts / n - q) / (p - q)
