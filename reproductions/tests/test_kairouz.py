@@ -145,7 +145,7 @@ def test_distributions():
 
 def test_a_cell_knows_the_errors_of_differences():
     settings = {"distribution": "geometric", "k": 8, "n": 50, "epsilon": 1.0, "runs": 40}
-    values = closed.simulate(settings, np.random.default_rng(3))
+    values = closed.simulate_decoders(settings, np.random.default_rng(3))
     runs = np.array(list(closed._runs(settings, np.random.default_rng(3))))
     losses = closed.Losses(values)
     one, other = closed.DECODERS[2], closed.DECODERS[1]

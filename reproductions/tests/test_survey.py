@@ -19,7 +19,7 @@ from deniable_papers.survey.choosing import Point
 from deniable_papers.survey.distributions import DISTRIBUTIONS, distribution
 from deniable_papers.survey.grids import FULL, Grid
 from deniable_papers.survey.oracles import ORACLES
-from deniable_papers.survey.table import markdown
+from deniable_papers.survey.table4 import markdown
 from places import ROOT
 
 PAGES = ROOT / "docs" / "papers"

@@ -1,7 +1,8 @@
-"""Figures 1 and 2: l1 losses of the decoders of k-RR and k-RAPPOR, against what was answered.
+"""Listed values: losses of k-RR and k-RAPPOR, for Propositions 3-4 and for Figures 1-2.
 
-Both mechanisms and all decoders meet the same respondents, so differences of their losses are
-known better than the losses: a cell holds the covariances of the mean losses, too.
+The figures are about l1 losses of decoders, against what was answered. Both mechanisms and all
+decoders meet the same respondents, so differences of their losses are known better than the losses:
+a cell holds the covariances of the mean losses, too.
 """
 
 from __future__ import annotations
@@ -23,12 +24,38 @@ DECODERS = (
     "k-RR ml", "k-RR normalized", "k-RR projected",
     "k-RAPPOR standard", "k-RAPPOR normalized", "k-RAPPOR projected",
 )  # fmt: skip
+FAMILIES = {"k-RR": GRR, "k-RAPPOR": SUE}
+#: What is simulated for the propositions.
+UNBIASED_LOSSES = ("l1", "l2", "norm")
 #: Covariances are kept to six digits: variances of differences below this share are rounding.
 ROUNDING = 1e-5
 
 
-def simulate(settings: Settings, rng: np.random.Generator) -> Values:
-    """The mean losses by `DECODERS`, and the covariances of these means (upper triangle)."""
+def simulate_unbiased(settings: Settings, rng: np.random.Generator) -> Values:
+    """Propositions 3 and 4: losses of the unbiased estimates, against p.
+
+    Mean and standard error of the l1 and (squared) l2 loss, and of the l1 norm.
+    """
+    k, n = settings["k"], settings["n"]
+    m = FAMILIES[settings["mechanism"]](k, settings["epsilon"])
+    p = distribution(settings["distribution"], k, rng)
+    runs = []
+    for _ in range(settings["runs"]):
+        f = m.unbiased(m.simulate(rng.multinomial(n, p), rng), n)
+        runs.append((np.abs(f - p).sum(), np.square(f - p).sum(), np.abs(f).sum()))
+    means = np.mean(runs, axis=0)
+    errors = np.std(runs, axis=0, ddof=1) / len(runs) ** 0.5
+    return {
+        name: [float(f"{mean:.8g}"), float(f"{error:.6g}")]
+        for name, mean, error in zip(UNBIASED_LOSSES, means, errors, strict=True)
+    }
+
+
+def simulate_decoders(settings: Settings, rng: np.random.Generator) -> Values:
+    """Figures 1 and 2: the mean losses by `DECODERS`.
+
+    Beside them the covariances of these means (upper triangle).
+    """
     losses = np.array(list(_runs(settings, rng)))
     covariance = np.cov(losses.T) / len(losses)
     upper = covariance[np.triu_indices(len(DECODERS))]

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from deniable_papers.cells import Notebook, Settings, Values
-from deniable_papers.kairouz import closed, hashed, propositions
+from deniable_papers.kairouz import closed, hashed
 from deniable_papers.kairouz.grids import FULL, QUICK, Grid
 from deniable_papers.results import Result
 from deniable_papers.study import Study
@@ -18,9 +18,9 @@ Line = tuple[str, str, float]
 #: Designs that get a second look.
 SHORTLIST = 4
 _KINDS = {
-    "closed": closed.simulate,
+    "closed": closed.simulate_decoders,
     "open": hashed.simulate,
-    "proposition": propositions.simulate,
+    "proposition": closed.simulate_unbiased,
 }
 
 

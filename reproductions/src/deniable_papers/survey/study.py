@@ -56,6 +56,6 @@ class Survey(Study[Grid]):
 
     def texts(self, results: list[Result]) -> dict[str, str]:
         """The one table of all mechanisms, as Markdown."""
-        from deniable_papers.survey.table import markdown
+        from deniable_papers.survey.table4 import markdown
 
         return {"survey-table.md": markdown(results)}
