@@ -12,7 +12,7 @@ import argparse
 import csv
 import hashlib
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -23,10 +23,10 @@ from numpy.typing import NDArray
 from rich.console import Console
 from rich.progress import track
 
-from deniable.cli.simulate import DISTRIBUTIONS
 from deniable.core.tally import Tally
 from deniable.estimation import FREQUENCIES
 from deniable.mechanisms.frequency import FrequencyOracle, find_oracle
+from deniable.populations import POPULATIONS, dirichlet, people, zipf
 from deniable.views import save
 from deniable.views.rows import ratio_chart
 from deniable.views.tables import plain, rich_table
@@ -37,10 +37,10 @@ REFERENCES = ("normalized", "projected", "ibu")
 EPSILONS = (0.5, 1.0, 2.0, 4.0)
 AIM_CELL = 1.05
 FIRST, SECOND, THIRD = "shapes and data", "all mechanisms", "sizes"
-SHAPES: dict[str, Any] = {
-    **DISTRIBUTIONS,
-    "zipf1.5": lambda k: np.arange(1, k + 1) ** -1.5,
-    "dirichlet": lambda k: np.random.default_rng(0).dirichlet(np.ones(k)),
+SHAPES: dict[str, Callable[[int], Floats]] = {
+    **POPULATIONS,
+    "zipf1.5": lambda k: zipf(k, 1.5),
+    "dirichlet": lambda k: dirichlet(k, np.random.default_rng(0)),
 }
 #: Columns of real data, by the name of the cell: file and column, or bins of a number.
 REAL = {
@@ -107,7 +107,7 @@ def _cells(
 
 
 def real(data: Path, name: str) -> Floats:
-    """The shares of a real column."""
+    """How often each answer of a real column occurs."""
     import pyarrow.parquet as pq
 
     file, column = REAL[name]
@@ -121,11 +121,9 @@ def real(data: Path, name: str) -> Floats:
 def histogram(cell: Cell, data: Path | None) -> NDArray[np.int64]:
     """n respondents with shares as near to the population's as whole people allow."""
     if cell.population in REAL and data is not None:
-        shares = real(data, cell.population)
-    else:
-        shares = np.asarray(SHAPES[cell.population](cell.k), dtype=np.float64)
-    edges = np.rint(np.cumsum(shares / shares.sum()) * cell.n).astype(np.int64)
-    return np.asarray(np.diff(edges, prepend=0))
+        found = real(data, cell.population)
+        return people(found / found.sum(), cell.n)
+    return people(SHAPES[cell.population](cell.k), cell.n)
 
 
 def measure(job: tuple[Cell, Path | None]) -> dict[str, Any]:

@@ -10,9 +10,9 @@ import deniable
 SOURCE = Path(deniable.__file__).parent
 #: Rooms from left to right; each may import at load time only from those before it.
 ROOMS = ["errors", "canonical", "arrays", "extras", "exports", "storage", "randomness", "splitmix",
-         "texts", "privacy", "kernels", "core", "answers", "mechanisms", "estimation", "device",
-         "rounds", "protocols", "collection", "ledger", "audit", "views", "service",
-         "conformance", "cli"]  # fmt: skip
+         "texts", "populations", "privacy", "kernels", "core", "answers", "mechanisms",
+         "estimation", "device", "rounds", "protocols", "collection", "ledger", "audit", "views",
+         "service", "conformance", "cli"]  # fmt: skip
 
 
 def test_every_public_name_is_there():

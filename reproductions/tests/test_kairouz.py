@@ -15,8 +15,7 @@ from deniable.estimation.frequencies.regression.normal import indicators
 from deniable.mechanisms import ORAPPOR, ORR
 from deniable_papers.cells import Notebook, finish
 from deniable_papers.kairouz import closed, hashed, study, theory
-from deniable_papers.kairouz.distributions import NAMES, distribution
-from deniable_papers.kairouz.grids import FULL, QUICK, Grid
+from deniable_papers.kairouz.grids import FULL, NAMES, QUICK, Grid, distribution
 from deniable_papers.results import Verdict, read
 
 FAMILIES = {"k-RR": dn.GRR, "k-RAPPOR": dn.SUE}

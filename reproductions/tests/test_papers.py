@@ -2,13 +2,16 @@
 
 import json
 import math
+import re
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 from scipy.special import ndtr
 
+import deniable_papers
 from deniable.errors import CorruptData, InvalidArgument
-from deniable_papers import find
+from deniable_papers import STUDIES, find
 from deniable_papers.cells import Notebook, finish, generator, key_of
 from deniable_papers.command import check_folders, load_sets
 from deniable_papers.results import (
@@ -179,3 +182,13 @@ def test_neither_order_nor_processes_change_a_cell(tmp_path):
 def test_unknown_papers_are_refused():
     with pytest.raises(InvalidArgument, match="'paper' must be one of comparative"):
         find("novel")
+
+
+@pytest.mark.parametrize("paper", STUDIES)
+def test_papers_do_not_import_each_other(paper):
+    """What two of them need is in the frame, or in the library."""
+    folder = Path(deniable_papers.__file__).parent / paper
+    text = "".join(file.read_text() for file in folder.glob("*.py"))
+    imported = set(re.findall(r"(?:from|import) deniable_papers\.(\w+)", text))
+    assert paper in imported
+    assert not imported & (set(STUDIES) - {paper})

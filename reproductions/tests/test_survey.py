@@ -16,7 +16,6 @@ from deniable_papers.cells import Notebook, finish
 from deniable_papers.results import Verdict, read
 from deniable_papers.survey import costs, losses, means, study, variances
 from deniable_papers.survey.choosing import Point
-from deniable_papers.survey.distributions import DISTRIBUTIONS, distribution
 from deniable_papers.survey.grids import FULL, Grid
 from deniable_papers.survey.oracles import ORACLES
 from deniable_papers.survey.table4 import markdown
@@ -124,12 +123,12 @@ def test_duchi_of_several_numbers(d):
 
 
 def test_distributions():
-    for name, k in product(DISTRIBUTIONS, (2, 64)):
-        p = distribution(name, k)
+    for name, k in product(losses.DISTRIBUTIONS, (2, 64)):
+        p = losses.DISTRIBUTIONS[name](k)
         assert p.shape == (k,)
         assert p.sum() == pytest.approx(1)
         assert p.min() > 0
-    assert distribution("sparse", 64)[:4].sum() == pytest.approx(0.95)
+    assert losses.DISTRIBUTIONS["sparse"](64)[:4].sum() == pytest.approx(0.95)
 
 
 def test_the_control_tells_what_chance_did():
@@ -147,7 +146,7 @@ def point(k=16, epsilon=1.0, **special):
         for name, value in loss.items()
     }
     cell = {"losses": table, "uniform": special.get("uniform", 1.0)}
-    return Point(epsilon, k, 1000, 1000, dict.fromkeys(DISTRIBUTIONS, cell))
+    return Point(epsilon, k, 1000, 1000, dict.fromkeys(losses.DISTRIBUTIONS, cell))
 
 
 def test_of_equals_the_shortest_report_is_chosen():
@@ -239,4 +238,4 @@ def test_the_whole_grid():
     assert FULL.sizes == (2, 16, 128, 1024)
     assert FULL.epsilons == (0.5, 1.0, 2.0, 4.0)
     assert len(list(FULL.points())) == 7 * 6 * 4
-    assert len(FULL.maps()) == 7 * 6 * 4 * len(DISTRIBUTIONS)
+    assert len(FULL.maps()) == 7 * 6 * 4 * len(losses.DISTRIBUTIONS)

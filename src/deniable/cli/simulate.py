@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -11,29 +11,20 @@ from numpy.typing import NDArray
 from deniable.errors import InvalidArgument, require_int
 from deniable.estimation import FREQUENCIES, Frequencies, metrics
 from deniable.mechanisms.frequency import FrequencyOracle
+from deniable.populations import MOST_ANSWERS, POPULATIONS, people
 
 #: What a simulation can hold in memory.
-MOST_ANSWERS, MOST_RESPONDENTS = 1 << 24, 1 << 40
-#: Shapes of a population of k values; each is normalised.
-DISTRIBUTIONS: dict[str, Callable[[int], NDArray[np.floating[Any]]]] = {
-    "uniform": lambda k: np.ones(k),
-    "zipf": lambda k: 1.0 / np.arange(1, k + 1),
-    "geometric": lambda k: 0.9 ** np.arange(k),
-    "gaussian": lambda k: np.exp(-((np.arange(k) - k / 2) ** 2) / (2 * (k / 8) ** 2)),
-    "spike": lambda k: np.where(np.arange(k) < min(5, k - 1), 1.0, 0.0),
-}
+MOST_RESPONDENTS = 1 << 40
 
 
 def population(distribution: str, k: int, n: int, rng: np.random.Generator) -> NDArray[np.uint32]:
     """n values of 0..k-1 with shares as near to the distribution as whole people allow,
     shuffled."""
-    if distribution not in DISTRIBUTIONS:
-        raise InvalidArgument("distribution", distribution, f"one of {', '.join(DISTRIBUTIONS)}")
+    if distribution not in POPULATIONS:
+        raise InvalidArgument("distribution", distribution, f"one of {', '.join(POPULATIONS)}")
     require_int("size", k, 2, MOST_ANSWERS)
     require_int("respondents", n, 1, MOST_RESPONDENTS)
-    shape = DISTRIBUTIONS[distribution](k)
-    edges = np.rint(np.cumsum(shape / shape.sum()) * n).astype(np.int64)
-    values = np.repeat(np.arange(k, dtype=np.uint32), np.diff(edges, prepend=0))
+    values = np.repeat(np.arange(k, dtype=np.uint32), people(POPULATIONS[distribution](k), n))
     rng.shuffle(values)
     return values
 

@@ -25,6 +25,8 @@ FIGURES = {2: (20, True), 3: (100, True), 4: (100, False), 5: (500, False)}
 PANELS = dict(zip(TABLES, "abc", strict=True))
 #: The distribution of the rows, and the second one.
 GEOMETRIC, SHARPER = "geometric", "geometric 20"
+#: Their means are d over these.
+MEANS = {GEOMETRIC: 5, SHARPER: 20}
 
 
 @dataclass(frozen=True)

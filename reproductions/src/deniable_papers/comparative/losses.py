@@ -8,9 +8,10 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from deniable.populations import geometric
 from deniable_papers.cells import Settings, Values
 from deniable_papers.comparative.designs import estimates
-from deniable_papers.kairouz.distributions import distribution
+from deniable_papers.comparative.grids import MEANS
 
 
 def simulate(settings: Settings, rng: np.random.Generator) -> Values:
@@ -30,7 +31,8 @@ def simulate(settings: Settings, rng: np.random.Generator) -> Values:
 def _population(settings: Settings, rng: np.random.Generator) -> NDArray[np.int64]:
     if "histogram" in settings:
         return np.array(settings["histogram"], dtype=np.int64)
-    p = distribution(settings["distribution"], settings["d"], rng)
+    d = settings["d"]
+    p = geometric(d, d / (d + MEANS[settings["distribution"]]))
     return rng.multinomial(settings["n"], p)
 
 

@@ -2,6 +2,7 @@
 
 The text says "bucketize to a k-bins histogram". The authors' software takes k + 1 buckets of equal
 width between the least and the largest of a sample and counts the last two as one, and so do we.
+These are samples of numbers; `deniable.populations` has shares of listed answers.
 """
 
 from __future__ import annotations

@@ -16,7 +16,7 @@ from deniable.estimation.frequencies.ibu import water_filling
 from deniable.estimation.frequencies.simplex import clip_and_normalize, project
 from deniable.mechanisms import GRR, SUE
 from deniable_papers.cells import Settings, Values
-from deniable_papers.kairouz.distributions import distribution
+from deniable_papers.kairouz.grids import distribution
 
 Floats = NDArray[np.float64]
 #: The decoders that the paper compares; "ml" is the maximum likelihood of k-RR.

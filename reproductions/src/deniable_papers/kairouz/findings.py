@@ -11,8 +11,7 @@ import numpy as np
 from deniable_papers.cells import Notebook, Settings
 from deniable_papers.kairouz import theory
 from deniable_papers.kairouz.closed import Losses
-from deniable_papers.kairouz.distributions import NAMES, READINGS, distribution
-from deniable_papers.kairouz.grids import Grid, N, S
+from deniable_papers.kairouz.grids import NAMES, READINGS, Grid, N, S, distribution
 from deniable_papers.results import Cell, Result, Trial, claimed, compared
 
 PAPER = "kairouz"

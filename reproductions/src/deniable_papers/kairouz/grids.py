@@ -6,6 +6,11 @@ say: k and epsilon of Figures 1-2, epsilon of Figure 3, and fewer runs where the
 a result "holds" for other distributions and n. The paper searches its grid with all 50 samples and
 reports the best; here one sample chooses four designs, some more samples choose one of these, and
 50 fresh ones are reported.
+
+Distributions (section 4.4) are over k values. The paper does not say how it cuts a geometric (mean
+k / 5) or Zipf distribution off: here both are cut at k values, and are then normalised. A binomial
+one has k - 1 trials. `READINGS` are geometric distributions with smaller means, k / 20 and k / 80,
+which the paper does not have.
 """
 
 from __future__ import annotations
@@ -13,11 +18,36 @@ from __future__ import annotations
 from dataclasses import dataclass
 from itertools import product
 
+import numpy as np
+
+from deniable.arrays import Floats
+from deniable.errors import InvalidArgument
+from deniable.populations import binomial, dirichlet, geometric, zipf
 from deniable_papers.cells import Settings
-from deniable_papers.kairouz.distributions import NAMES, READINGS
 
 #: Respondents and values of Figure 3.
 N, S = 1_000_000, 256
+PARAMETERS = {"binomial": (0.1, 0.2, 0.3, 0.4, 0.5), "zipf": (0.5, 1.0, 2.0, 3.0, 4.0)}
+NAMES = (
+    "geometric",
+    "dirichlet",
+    *(f"{kind} {parameter:g}" for kind, some in PARAMETERS.items() for parameter in some),
+)
+READINGS = ("geometric 20", "geometric 80")
+
+
+def distribution(name: str, k: int, rng: np.random.Generator) -> Floats:
+    """One of `NAMES` or `READINGS`; only "dirichlet" is random, uniform over all distributions."""
+    kind, _, parameter = name.partition(" ")
+    if kind == "geometric":
+        return geometric(k, k / (k + float(parameter or 5)))
+    if kind == "dirichlet":
+        return dirichlet(k, rng)
+    if kind == "zipf":
+        return zipf(k, float(parameter))
+    if kind == "binomial":
+        return binomial(k, float(parameter))
+    raise InvalidArgument("distribution", name, f"one of {', '.join(NAMES)}")
 
 
 @dataclass(frozen=True)

@@ -17,7 +17,7 @@ from deniable.estimation.frequencies.simplex import project
 from deniable.mechanisms import GRR, ORAPPOR, ORR, SUE
 from deniable.mechanisms.cohorts.cohorts import CohortMechanism
 from deniable_papers.cells import Settings, Values
-from deniable_papers.kairouz.distributions import distribution
+from deniable_papers.kairouz.grids import distribution
 
 Floats = NDArray[np.float64]
 Counts = NDArray[np.int64]

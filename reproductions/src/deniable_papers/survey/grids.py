@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from itertools import product
 
 from deniable_papers.cells import Settings
-from deniable_papers.survey.distributions import DISTRIBUTIONS
+from deniable_papers.survey.losses import DISTRIBUTIONS
 from deniable_papers.survey.means import NAMES
 from deniable_papers.survey.oracles import ORACLES
 
