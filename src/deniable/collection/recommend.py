@@ -6,7 +6,7 @@ budget in every round: both are tried.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass, field
 from fractions import Fraction
 from operator import itemgetter
@@ -93,9 +93,13 @@ class Requirements:
             low, high = (middle, high) if fits(middle) else (low, middle)
         return self._of(family, low)
 
-    def choose(self) -> Mechanism:
-        """The best by error; of those that are nearly as good, the one with short reports."""
-        found = [(m.task.error(m, self.respondents) ** 2, m) for m in self._tried()]
+    def choose(self, among: Collection[str] | None = None) -> Mechanism:
+        """The best by error; of those that are nearly as good, the one with short reports.
+
+        ``among`` names the mechanisms to choose from (default: all).
+        """
+        tried = self._tried(mechanisms() if among is None else among)
+        found = [(m.task.error(m, self.respondents) ** 2, m) for m in tried]
         if not found and self.epsilon_1 is not None:
             allowed = "left out where nothing is remembered, unless a mechanism is named"
             raise InvalidArgument("epsilon_1", self.epsilon_1, allowed)
@@ -107,8 +111,10 @@ class Requirements:
         ]
         return min(near, key=itemgetter(0, 1))[2]
 
-    def _tried(self) -> Iterator[Mechanism]:
+    def _tried(self, among: Collection[str]) -> Iterator[Mechanism]:
         for name, family in mechanisms().items():
+            if name not in among:
+                continue
             if not family.on_devices or not isinstance(self.domain, family.automatic):
                 continue
             if family.unsuited(self.domain) or (family.remembers and self.rounds == 1):

@@ -125,7 +125,11 @@ class Point:
 
     @cached_property
     def auto(self) -> Choice:
-        """What a survey gets that names nothing; BRR and subsets of one value are GRR."""
-        name = Requirements(Domain.of(self.k), self.epsilon, self.n).choose().name
+        """What a survey gets that names nothing; BRR and subsets of one value are GRR.
+
+        Only what the map has losses of is looked at: mechanisms that came later do not change it.
+        """
+        terms = Requirements(Domain.of(self.k), self.epsilon, self.n)
+        name = terms.choose(among=("brr", *MECHANISMS)).name
         listed = {one for one, _ in self.choices}
         return (name if name in listed else "grr"), DEFAULT_METHOD
