@@ -1,5 +1,6 @@
 """The frame of reproductions: verdicts, files, and cells that are simulated once."""
 
+import inspect
 import json
 import math
 import re
@@ -10,6 +11,7 @@ import pytest
 from scipy.special import ndtr
 
 import deniable_papers
+from deniable.cli.commands.reproduce import reproduce
 from deniable.errors import CorruptData, InvalidArgument
 from deniable_papers import STUDIES, find
 from deniable_papers.cells import Notebook, finish, generator, key_of
@@ -177,6 +179,12 @@ def test_neither_order_nor_processes_change_a_cell(tmp_path):
     assert key_of({"a": 1, "b": 2}, 0) == key_of({"b": 2, "a": 1}, 0)
     draws = {int(generator(cell, seed).integers(1 << 62)) for cell in cells for seed in (1, 2)}
     assert len(draws) == 6
+
+
+def test_the_help_names_all_papers():
+    (paper,) = inspect.get_annotations(reproduce, eval_str=True)["paper"].__metadata__
+    words = paper.help.removeprefix("Paper: ").removesuffix(".")
+    assert re.split(", | or ", words) == sorted(STUDIES)
 
 
 def test_unknown_papers_are_refused():

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
 def reproduce(
     paper: str,
+    *,
     full: bool,
     out: Path | None,
     data: Path | None,

@@ -36,4 +36,13 @@ def reproduce(
     """
     from deniable.extras import papers
 
-    papers().reproduce(paper, full, out, data, seed, processes, charts, layout)
+    papers().reproduce(
+        paper,
+        full=full,
+        out=out,
+        data=data,
+        seed=seed,
+        processes=processes,
+        charts=charts,
+        layout=layout,
+    )
