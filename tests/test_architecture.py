@@ -2,6 +2,7 @@
 
 import ast
 import re
+from functools import cache
 from pathlib import Path
 from typing import NamedTuple
 
@@ -136,6 +137,7 @@ def modules():
     return {file: path for file, path in files.items() if package_of(file) not in OUTSIDE}
 
 
+@cache
 def all_imports():
     found = (imports_of(file, path.read_text()) for file, path in modules().items())
     return [one for some in found for one in some]
@@ -165,11 +167,13 @@ def test_the_picture_has_every_package_once():
     assert sorted(order()) == sorted({package_of(file) for file in modules()})
 
 
+@pytest.mark.slow
 def test_each_package_imports_only_those_above_it():
     against = backward(all_imports(), order())
     assert set(against) - set(hooks()) == set(), "move the import, or name it on the page"
 
 
+@pytest.mark.slow
 def test_each_exception_is_there():
     against = backward(all_imports(), order())
     assert hooks(), "the page names exceptions"

@@ -13,7 +13,11 @@ from deniable.core.domain import survey_kinds
 HOME = Path(__file__).parents[1]
 PAGES = {
     path.name: blocks
-    for path in [HOME / "README.md", *sorted((HOME / "docs").glob("*.md"))]
+    for path in [
+        HOME / "README.md",
+        HOME / "CONTRIBUTING.md",
+        *sorted((HOME / "docs").glob("*.md")),
+    ]
     if (blocks := re.findall(r"^```python\n(.*?)^```", path.read_text(), re.DOTALL | re.MULTILINE))
 }
 
