@@ -12,7 +12,7 @@ from deniable.core.domain import survey_kinds
 
 HOME = Path(__file__).parents[1]
 PAGES = {
-    path.name: blocks
+    path.relative_to(HOME).as_posix(): blocks
     for path in [
         HOME / "README.md",
         HOME / "CONTRIBUTING.md",
@@ -55,6 +55,28 @@ def test_no_page_has_gaps():
     """A word of capitals alone on its line stands for something that was never written."""
     for path in (HOME / "docs").glob("*.md"):
         assert not re.search(r"^[A-Z]{4,}$", path.read_text(), re.MULTILINE), path.name
+
+
+def test_the_tree_of_the_readme_is_there():
+    tree = re.search(
+        r"^```\nsrc/deniable/\n(.*?)^```", (HOME / "README.md").read_text(), re.M | re.S
+    )[1]
+    inside = re.findall(r"(?<!\S)([a-z_]+)/(?!\S)", "\n".join(re.findall("^  .*", tree, re.M)))
+    beside = re.findall(r"(?<!\S)([a-z/]+)/(?!\S)", "\n".join(re.findall(r"^\S.*", tree, re.M)))
+    assert inside
+    assert beside
+    places = [f"src/deniable/{name}" for name in inside] + beside
+    assert [place for place in places if not (HOME / place).is_dir()] == []
+
+
+def test_the_index_links_to_every_page():
+    """All pages of docs are in docs/README.md, once, and every link there leads to a file."""
+    folder = HOME / "docs"
+    links = re.findall(r"\]\(([^)#]+)[^)]*\)", (folder / "README.md").read_text())
+    assert len(links) == len(set(links))
+    assert [link for link in links if not (folder / link).is_file()] == []
+    pages = {path.relative_to(folder).as_posix() for path in folder.rglob("*.md")} - {"README.md"}
+    assert pages - set(links) == set()
 
 
 def test_what_papers_say_is_in_their_results():
