@@ -201,11 +201,15 @@ class Domain:
 
         Accepts lists, NumPy arrays, pandas and Polars series, and Arrow arrays; refuses the first
         answer that is none by its place, ``values[3]``. This is the only encoding there is.
+        Run by the device.
         """
         raise NotImplementedError
 
     def to_spec(self) -> dict[str, Any]:
-        """The domain as JSON data: kind, optional, and the keys of the kind."""
+        """The domain as JSON data: kind, optional, and the keys of the kind.
+
+        Run by the collector.
+        """
         raise NotImplementedError
 
     @classmethod
@@ -246,21 +250,27 @@ class Domain:
 
     @classmethod
     def smalls(cls) -> Iterator[Domain]:
-        """Domains of this form whose channels can be enumerated."""
+        """Domains of this form whose channels can be enumerated. Run by the laws."""
         return iter(())
 
     @classmethod
     def larges(cls) -> Iterator[Domain]:
-        """Domains of this form as large as in real collections."""
+        """Domains of this form as large as in real collections. Run by the laws."""
         return cls.smalls()
 
     @classmethod
     def look_alikes(cls) -> Iterator[Domain]:
-        """Domains of this form that differ in hardly anything, and yet are different."""
+        """Domains of this form that differ in hardly anything, and yet are different.
+
+        Run by the laws.
+        """
         return cls.smalls()
 
     def require_publishable(self) -> None:
-        """Refuse a domain that the library may use but a manifest must not carry."""
+        """Refuse a domain that the library may use but a manifest must not carry.
+
+        Run by the device and the collector.
+        """
 
     # ---- what follows
 
@@ -280,7 +290,7 @@ class Domain:
         return range(self.size) if self.labels is None else self.labels
 
     def label(self, index: int) -> Label:
-        """The answer with this index."""
+        """The answer with this index. Run by the analyst."""
         return self.listed[index]
 
     @property
@@ -289,7 +299,7 @@ class Domain:
         return ()
 
     def about(self, candidates: Iterable[str]) -> Domain:
-        """The list of answers to look for among those that nobody listed."""
+        """The list of answers to look for among those that nobody listed. Run by the analyst."""
         raise InvalidArgument("candidates", candidates, "left out: the answers are listed")
 
     @classmethod
@@ -299,7 +309,7 @@ class Domain:
 
     @classmethod
     def from_spec(cls, spec: Any) -> Domain:
-        """The domain that `to_spec` described."""
+        """The domain that `to_spec` described. Run by the device, the collector and the analyst."""
         if not isinstance(spec, Mapping) or not {"kind", "optional"} <= set(spec):
             raise InvalidArgument("domain", spec, "an object with 'kind' and 'optional'")
         if type(spec["optional"]) is not bool:
@@ -308,7 +318,7 @@ class Domain:
 
     @classmethod
     def from_table(cls, table: Mapping[str, Any]) -> Domain:
-        """The domain of a question in a survey file."""
+        """The domain of a question in a survey file. Run by the collector."""
         return find_kind(table.get("kind")).from_table(table)
 
     def _freeze(self, **fields: Any) -> None:

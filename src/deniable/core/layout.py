@@ -33,15 +33,15 @@ class Layout(ABC):
 
     @abstractmethod
     def pack(self, reports: Sequence[Any]) -> NDArray[Any]:
-        """Single reports as a column."""
+        """Single reports as a column. Run by the device."""
 
     @abstractmethod
     def unpack(self, column: NDArray[Any]) -> Iterable[Any]:
-        """The reports of a column, one by one: what `pack` packed."""
+        """The reports of a column, one by one: what `pack` packed. Run by the analyst."""
 
     @abstractmethod
     def row(self, report: Any) -> bytes:
-        """The bytes of one report."""
+        """The bytes of one report. Run by the device."""
 
     @abstractmethod
     def _inside(self, row: bytes) -> str | None:
@@ -49,29 +49,41 @@ class Layout(ABC):
 
     @abstractmethod
     def fault(self, column: NDArray[Any]) -> tuple[Any, str] | None:
-        """What was found and what is allowed, if some row of a column is not a report."""
+        """What was found and what is allowed, if some row of a column is not a report.
+
+        Run by the collector and the analyst.
+        """
 
     def refusal(self, row: bytes) -> str | None:
-        """What is allowed, if these bytes are not a report."""
+        """What is allowed, if these bytes are not a report. Run by the collector."""
         length = self.dtype.itemsize
         return self._inside(row) if len(row) == length else f"{length} bytes"
 
     def check(self, column: NDArray[Any]) -> None:
-        """Refuse a column with a row that `refusal` refuses."""
+        """Refuse a column with a row that `refusal` refuses.
+
+        Run by the collector and the analyst.
+        """
         if fault := self.fault(column):
             raise InvalidArgument("reports", *fault)
 
     @property
     def cells(self) -> int:
-        """The length of what `count` returns."""
+        """The length of what `count` returns. Run by the collector and the analyst."""
         raise NotImplementedError("this layout is counted by its mechanism")
 
     def count(self, column: NDArray[Any]) -> Counts:
-        """The sums of a column; refuses one with a row that is not a report."""
+        """The sums of a column; refuses one with a row that is not a report.
+
+        Run by the collector and the analyst.
+        """
         raise NotImplementedError("this layout is counted by its mechanism")
 
     def possible(self, counts: Counts, n: int) -> bool:
-        """Whether n reports can have these counts, as far as the layout knows."""
+        """Whether n reports can have these counts, as far as the layout knows.
+
+        Run by the analyst.
+        """
         return bool(np.all((counts >= 0) & (counts <= n)))
 
 

@@ -120,7 +120,10 @@ class Mechanism(ABC):
 
     @classmethod
     def advised(cls, domain: Domain, epsilon: float, n: int) -> dict[str, int]:
-        """Design integers for n expected respondents, where a good design depends on them."""
+        """Design integers for n expected respondents, where a good design depends on them.
+
+        Run by the collector.
+        """
         return {}
 
     @classmethod
@@ -142,7 +145,7 @@ class Mechanism(ABC):
 
     @abstractmethod
     def report(self, value: Any, coins: Coins) -> Any:
-        """The randomised report of an encoded answer; run on the respondent's device.
+        """The randomised report of an encoded answer. Run by the device.
 
         A pure function of the value and the coins that always draws `coin_words` words. The value
         is what `Domain.encode` gives; `privatize` checks answers, this function does not.
@@ -151,17 +154,20 @@ class Mechanism(ABC):
     @property
     @abstractmethod
     def coin_words(self) -> int:
-        """The number of 64-bit words that one report draws, whatever the value."""
+        """The number of 64-bit words that one report draws, whatever the value.
+
+        Run by the device.
+        """
 
     @property
     @abstractmethod
     def layout(self) -> Layout:
-        """What a report looks like."""
+        """What a report looks like. Run by the device, the collector and the analyst."""
 
     @property
     @abstractmethod
     def guarantee(self) -> Guarantee:
-        """What the integer channel promises."""
+        """What the integer channel promises. Run by the device, the collector and the analyst."""
 
     @property
     def once(self) -> Guarantee:
@@ -179,22 +185,29 @@ class Mechanism(ABC):
         return self.epsilon
 
     def count(self, data: NDArray[Any]) -> Counts:
-        """The counts of a column of reports; refuses reports that the mechanism cannot make."""
+        """The counts of a column of reports; refuses reports that the mechanism cannot make.
+
+        Run by the collector and the analyst.
+        """
         return self.layout.count(data)
 
     @property
     def cells(self) -> int:
-        """The length of `count`'s result."""
+        """The length of `count`'s result. Run by the collector and the analyst."""
         return self.layout.cells
 
     def possible_counts(self, counts: Counts, n: int) -> bool:
-        """Whether n reports can have these counts; families say more where more is known."""
+        """Whether n reports can have these counts; families say more where more is known.
+
+        Run by the analyst.
+        """
         return self.layout.possible(counts, n)
 
     def fill(self, values: NDArray[Any], out: NDArray[Any], keystream: Keystream) -> None:
         """Write the reports of many values; families override it with a kernel.
 
         ``out`` may be longer than ``values``, up to a multiple of 8; what follows is not used.
+        Run by the device.
         """
         out[: len(values)] = self._one_by_one(values, keystream)
 
@@ -208,13 +221,17 @@ class Mechanism(ABC):
         return 1
 
     def asks(self, of: tuple[str, ...], coins: Coins) -> tuple[str, ...]:
-        """Which of the questions ``of`` a report with these coins depends on: all, unless drawn."""
+        """Which of the questions ``of`` a report with these coins depends on: all, unless drawn.
+
+        Run by the device.
+        """
         return of
 
     def log_spent(self, rounds: int, changes: int) -> Decimal:
         """What a respondent spends who answers so many rounds and changes the answer so often.
 
         Recomputed from the integers, so that a device can check what it is asked to spend.
+        Run by the device and the collector.
         """
         return self.once.log_after(rounds, 0)
 
@@ -244,7 +261,10 @@ class Mechanism(ABC):
     def privatize(
         self, values: Any, rng: Generator | None = None, *, threads: int | None = None
     ) -> Reports:
-        """Randomise answers. Secure coins, unless a simulation passes ``rng``."""
+        """Randomise answers. Secure coins, unless a simulation passes ``rng``.
+
+        Run by the device.
+        """
         from deniable.core.reports import Reports
         from deniable.kernels.threads import thread_count
 
@@ -252,14 +272,17 @@ class Mechanism(ABC):
         return Reports(self, self.randomise(self.domain.encode(values), draw_key(rng), threads))
 
     def tally(self, reports: Reports | None = None, *, threads: int | None = None) -> Tally:
-        """The counts of ``reports``, or an empty tally."""
+        """The counts of ``reports``, or an empty tally. Run by the analyst."""
         from deniable.core.tally import Tally
 
         tally = Tally(self)
         return tally if reports is None else tally.add(reports, threads=threads)
 
     def estimate(self, reports: Reports, method: str | None = None, **choices: Any) -> Estimate:
-        """An estimate with errors, straight from reports; choices as in `deniable.combine`."""
+        """An estimate with errors, straight from reports; choices as in `deniable.combine`.
+
+        Run by the analyst.
+        """
         from deniable.core.reports import Reports, require_same
 
         require_type("reports", reports, Reports)
@@ -267,16 +290,22 @@ class Mechanism(ABC):
         return self.task.estimate([reports], method, **choices)
 
     def about(self, question: str, source: Tally | Reports) -> Tally | Reports:
-        """What its reports, or their tally, say about one of several questions."""
+        """What its reports, or their tally, say about one of several questions.
+
+        Run by the analyst.
+        """
         raise InvalidArgument("question", question, "left out: each report is about one question")
 
     def among(self, candidates: Iterable[str]) -> Self:
-        """The same reports about any text, asked about some texts and everything else together."""
+        """The same reports about any text, asked about some texts and everything else together.
+
+        Run by the analyst.
+        """
         raise InvalidArgument("candidates", candidates, "left out: the answers are not any text")
 
     @property
     def task(self) -> Task:
-        """What its sums mean."""
+        """What its sums mean. Run by the analyst."""
         if not self.tasks:
             allowed = "asked about its parts: all of its sums together have no meaning"
             raise InvalidArgument("mechanism", self, allowed)
@@ -299,7 +328,10 @@ class Mechanism(ABC):
     def randomise(
         self, indices: NDArray[Any], key: bytes, threads: int | None = None
     ) -> NDArray[Any]:
-        """A column of reports of values that `Domain.encode` has checked, with a fresh key."""
+        """A column of reports of values that `Domain.encode` has checked, with a fresh key.
+
+        Run by the device.
+        """
         if len(indices) <= SMALL_JOB:
             return self._one_by_one(indices, Keystream(key))
         return self._in_bulk(indices, key, threads)
@@ -344,6 +376,7 @@ class Mechanism(ABC):
         """The mechanism beside its domain, as a manifest carries it.
 
         Thresholds are decimal strings: many JSON readers cut integers to 53 bits.
+        Run by the collector.
         """
         return {
             "name": self.name,
@@ -354,7 +387,10 @@ class Mechanism(ABC):
 
     @classmethod
     def from_leaf(cls, domain: Domain, leaf: Mapping[str, Any]) -> Self:
-        """The member that `to_leaf` described; refuses one that breaks its epsilon."""
+        """The member that `to_leaf` described; refuses one that breaks its epsilon.
+
+        Run by the device, the collector and the analyst.
+        """
         from deniable.core.registry import check_keys, check_number, read_integers
 
         check_keys("mechanism", leaf, {"name", *cls.budgets, "design", "thresholds"})

@@ -51,7 +51,7 @@ class Tally:
     def of_counts(cls, mechanism: Mechanism, counts: NDArray[np.int64], n: int) -> Tally:
         """The tally of n reports with these counts, as a kernel or a simulation makes them.
 
-        The counts are copied.
+        Run by the collector.
         """
         tally = cls(mechanism)
         if counts.shape != tally.counts.shape:
@@ -60,7 +60,10 @@ class Tally:
         return tally
 
     def add(self, reports: Reports, *, threads: int | None = None) -> Tally:
-        """Count more reports in this tally, and return it; on an error nothing is changed."""
+        """Count more reports; on an error nothing is changed. Returns the tally itself.
+
+        Run by the analyst.
+        """
         from deniable.kernels.threads import run, thread_count
 
         require_type("reports", reports, Reports)
@@ -74,7 +77,7 @@ class Tally:
         return self
 
     def merge(self, other: Tally) -> Tally:
-        """A new tally with the reports of both, which stay as they are."""
+        """A new tally with the reports of both. Run by the analyst."""
         require_type("other", other, Tally)
         require_same(self.mechanism, other.mechanism)
         result = Tally(self.mechanism)
@@ -83,7 +86,7 @@ class Tally:
         return result
 
     def among(self, candidates: Iterable[str]) -> Tally:
-        """The same counts of reports about any text, asked about some texts."""
+        """The same counts of reports about any text, asked about some texts. Run by the analyst."""
         asked = Tally(self.mechanism.among(candidates))
         asked._absorb(self.counts, self.n, self.identified, self.fingerprint)
         return asked
@@ -95,11 +98,17 @@ class Tally:
         self.fingerprint = (self.fingerprint + fingerprint) % _FINGERPRINTS
 
     def estimate(self, method: str | None = None, **choices: Any) -> Estimate:
-        """Numbers with standard errors and intervals; choices as in `deniable.combine`."""
+        """Numbers with standard errors and intervals; choices as in `deniable.combine`.
+
+        Run by the analyst.
+        """
         return self.mechanism.task.estimate([self], method, **choices)
 
     def to_bytes(self) -> bytes:
-        """Magic, version, header length, header, counts (little-endian), digest: see `seal`."""
+        """Magic, version, header length, header, counts (little-endian), digest: see `seal`.
+
+        Run by the analyst.
+        """
         header = {
             "spec": self.mechanism.to_spec(),
             "n": self.n,
@@ -110,7 +119,10 @@ class Tally:
 
     @classmethod
     def from_bytes(cls, data: bytes, mechanism: Mechanism | None = None) -> Tally:
-        """The tally that `to_bytes` wrote; of ``mechanism``, if the caller expects one."""
+        """The tally that `to_bytes` wrote; of ``mechanism``, if the caller expects one.
+
+        Run by the analyst.
+        """
         header, counts = _open(data)
         stored = from_spec(header["spec"])
         if mechanism is not None:

@@ -102,35 +102,42 @@ class Task(ABC):
 
     @abstractmethod
     def methods(self, mechanism: Mechanism) -> list[str]:
-        """The decoders that a tally of this mechanism can be given."""
+        """The decoders that a tally of this mechanism can be given. Run by the analyst."""
 
     @abstractmethod
     def estimate(
         self, parts: Sequence[Tally | Reports], method: str | None = None, **choices: Any
     ) -> Estimate:
-        """The numbers that all reports of one question lead to, with their errors."""
+        """The numbers that all reports of one question lead to, with their errors.
+
+        Run by the analyst.
+        """
 
     @abstractmethod
     def error(self, mechanism: Mechanism, n: int, **guess: Any) -> float:
         """The standard error to expect of n reports, in the unit of the result.
 
         Mechanisms for one question are compared by it; a ``guess`` says more about the answers.
+        Run by the analyst, before anybody is asked.
         """
 
     @abstractmethod
     def half_width(self, mechanism: Mechanism, n: int, *, sampled: bool = False) -> float:
-        """Half of the 95 % interval to expect of n reports; ``sampled`` as in `expectation`."""
+        """Half of the 95 % interval to expect of n reports; ``sampled`` as in `expectation`.
+
+        Run by the analyst, before anybody is asked.
+        """
 
     @abstractmethod
     def expectation(self, mechanism: Mechanism, n: int, *, sampled: bool = False) -> Expectation:
         """What a person should expect of n reports before anybody is asked.
 
         Where the n respondents are ``sampled`` from all, because their devices draw one of several
-        questions, that adds to the error.
+        questions, that adds to the error. Run by the analyst, before anybody is asked.
         """
 
     def queries_of(self, mechanism: Mechanism) -> dict[str, Query]:
-        """The queries that make sense for the sums of this mechanism."""
+        """The queries that make sense for the sums of this mechanism. Run by the analyst."""
         return {name: query for name, query in self.queries.items() if query.suits(mechanism)}
 
 

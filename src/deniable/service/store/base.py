@@ -54,17 +54,23 @@ class Store(ABC):
 
     @abstractmethod
     def add(self, entries: Sequence[tuple[bytes, bytes]]) -> list[Outcome]:
-        """Keep and count pairs of (id, packed submission), all in one transaction."""
+        """Keep and count pairs of (id, packed submission), all in one transaction.
+
+        Run by the collector.
+        """
 
     @abstractmethod
     def add_batch(self, name: bytes, body: bytes, tallies: Mapping[Place, Tally]) -> Outcome:
-        """Keep and count one batch whose tallies are known."""
+        """Keep and count one batch whose tallies are known. Run by the collector."""
 
     @abstractmethod
     def add_batches(
         self, batches: Iterable[tuple[bytes, bytes, Mapping[Place, Tally]]]
     ) -> list[Outcome]:
-        """Keep and count triples of (id, body, tallies), all of them or none, however many."""
+        """Keep and count triples of (id, body, tallies), all of them or none, however many.
+
+        Run by the operator of the collector.
+        """
 
     @abstractmethod
     def still(self) -> AbstractContextManager[Store]:
@@ -76,7 +82,10 @@ class Store(ABC):
 
     @abstractmethod
     def numbers(self) -> dict[Place, int]:
-        """How many reports there are of each kind, without a look at what they count for."""
+        """How many reports there are of each kind, without a look at what they count for.
+
+        Run by the collector and the analyst.
+        """
 
     @abstractmethod
     def purged(self) -> dict[Place, int]:
@@ -84,15 +93,18 @@ class Store(ABC):
 
     @abstractmethod
     def tallies(self) -> dict[Place, Tally]:
-        """A tally for each report, round and stratum that has any."""
+        """A tally for each report, round and stratum that has any. Run by the analyst."""
 
     @abstractmethod
     def tally(self, report: str, round_: int) -> Tally:
-        """The tally of a report in a round, all strata together."""
+        """The tally of a report in a round, all strata together. Run by the analyst."""
 
     @abstractmethod
     def verify(self) -> list[str]:
-        """What is wrong with the store, a sentence each: nothing, if all is well."""
+        """What is wrong with the store, a sentence each: nothing, if all is well.
+
+        Run by the operator of the collector.
+        """
 
     @abstractmethod
     def singles(self) -> Iterator[list[bytes]]:
@@ -107,27 +119,28 @@ class Store(ABC):
         """Forget the reports of submissions that came before a day; returns how many.
 
         What they were counted for stays, and so do their ids: a retry is not counted again.
+        Run by the operator of the collector.
         """
 
     @abstractmethod
     def backup(self, target: str) -> None:
-        """Write a complete copy while the store is in use."""
+        """Write a complete copy while the store is in use. Run by the operator of the collector."""
 
     @abstractmethod
     def add_token(self, name: str, hashed: bytes) -> None:
-        """Keep the hash of a token; the name must be new."""
+        """Keep the hash of a token; the name must be new. Run by the operator of the collector."""
 
     @abstractmethod
     def tokens(self) -> dict[str, bytes]:
-        """The hashes of the tokens by name."""
+        """The hashes of the tokens by name. Run by the collector."""
 
     @abstractmethod
     def remove_token(self, name: str) -> bool:
-        """Forget a token; says whether it was there."""
+        """Forget a token; says whether it was there. Run by the operator of the collector."""
 
     @abstractmethod
     def close(self) -> None:
-        """Let go of files and connections."""
+        """Let go of files and connections. Run by the collector."""
 
     # ---- what follows
 
