@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 
 import deniable as dn
-from deniable.collection.recommend import Terms
+from deniable.collection.recommend import Requirements
 from deniable.core.domain import Domain
 from deniable.core.registry import registering
-from deniable.mechanisms.frequency import frequency_oracles
+from deniable.mechanisms.frequency import Line, frequency_oracles
 from deniable_papers.cells import Notebook, finish
 from deniable_papers.comparative import designs as comparative
 from deniable_papers.ibu import designs as ibu
@@ -39,7 +39,7 @@ class Ahead(dn.GRR):
     name = "ahead"
 
     def variance_line(self, f, n):
-        return np.zeros(f.shape), np.zeros(f.shape)
+        return Line(np.zeros(f.shape), np.zeros(f.shape))
 
 
 def survey_rows(folder):
@@ -60,7 +60,7 @@ def survey_lists():
 def test_a_survey_of_today_would_choose_it():
     with registering(Ahead):
         assert "ahead" in frequency_oracles()
-        assert Terms(Domain.of(16), 1.0, 1000).choose().name == "ahead"
+        assert Requirements(Domain.of(16), 1.0, 1000).choose().name == "ahead"
 
 
 def test_the_lists_of_the_survey_stay():

@@ -129,7 +129,7 @@ class Point:
 
         Only what the map has losses of is looked at: mechanisms that came later do not change it.
         """
-        terms = Requirements(Domain.of(self.k), self.epsilon, self.n)
-        name = terms.choose(among=("brr", *MECHANISMS)).name
+        required = Requirements(Domain.of(self.k), self.epsilon, self.n)
+        name = required.choose(among=("brr", *MECHANISMS)).name
         listed = {one for one, _ in self.choices}
         return (name if name in listed else "grr"), DEFAULT_METHOD
