@@ -10,7 +10,7 @@ from deniable.core.tally import Tally
 from deniable.errors import CorruptData
 from deniable.service.encoding import Place
 from deniable.service.store import open_store, pieces
-from deniable.service.store.pieces import Key, Pieces
+from deniable.service.store.pieces import CountKey, Pieces
 
 MANY = marks(3 * pieces.PIECE + 5)
 
@@ -101,6 +101,6 @@ def test_a_piece_of_another_tally_is_refused(piece):
     mechanism = one_question(5).reports[0].mechanism
     with pytest.raises(CorruptData):
         pieces.paste(Tally(mechanism), piece, (1, np.zeros(5, dtype=np.int64)))
-    found = Pieces({Key("q", 1): (1, np.zeros(1, dtype=np.int64))})
+    found = Pieces({CountKey("q", 1): (1, np.zeros(1, dtype=np.int64))})
     with pytest.raises(CorruptData):
-        found.put(Key("q", 1), (1, np.zeros(5, dtype=np.int64)))
+        found.put(CountKey("q", 1), (1, np.zeros(5, dtype=np.int64)))
