@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 ID_BYTES = 16
+ID_TYPE = np.dtype((np.uint8, (ID_BYTES,)))
 _SPEC_KEY = b"deniable.mechanism"
 #: Memory that the columns of a file may take.
 MOST_BYTES = 1 << 32
@@ -131,8 +132,7 @@ class Reports:
         if names.count("report") != 1 or names.count("id") > 1:
             raise CorruptData(f"the table must have one column 'report'; it has {names}")
         data = from_arrow_column(table["report"], mechanism.dtype, "report")
-        id_type = np.dtype((np.uint8, (ID_BYTES,)))
-        ids = from_arrow_column(table["id"], id_type, "id") if "id" in names else None
+        ids = from_arrow_column(table["id"], ID_TYPE, "id") if "id" in names else None
         return cls(mechanism, data, ids)
 
     def to_parquet(self, path: str | Path | BinaryIO) -> None:

@@ -16,7 +16,7 @@ from deniable.canonical import canonical, parsed
 from deniable.core.mechanism import SPEC_VERSION, Mechanism
 from deniable.core.registry import from_spec
 from deniable.core.reports import Reports, require_same
-from deniable.errors import CorruptData, InvalidArgument, require_type
+from deniable.errors import CorruptData, InvalidArgument, MismatchError, require_type
 
 if TYPE_CHECKING:
     from deniable.estimation import Estimate
@@ -25,6 +25,8 @@ MAGIC = b"DNTALLY"
 _PREFIX = struct.Struct("<7sBI")
 _DIGEST_BYTES = 16
 _FINGERPRINTS = 1 << 256
+#: Hexadecimal digits of the fingerprint of a file.
+SOURCE_DIGITS = 32
 #: Reports in one tally; far below where 64-bit counts would overflow when tallies are merged.
 _MOST = 1 << 53
 #: Reports that are worth a thread.
@@ -36,7 +38,9 @@ class Tally:
 
     ``n`` is the number of reports. ``fingerprint`` is the sum of SHA-256(id) modulo 2**256 over the
     ``identified`` reports that carried an id: it does not depend on their order, and, unlike an
-    exclusive or, a report that was counted twice does not vanish from it.
+    exclusive or, a report that was counted twice does not vanish from it. ``sources`` are the
+    fingerprints of the files that were counted, where reports came from files: tallies that share
+    one do not merge.
     """
 
     def __init__(self, mechanism: Mechanism) -> None:
@@ -46,6 +50,7 @@ class Tally:
         self.n = 0
         self.identified = 0
         self.fingerprint = 0
+        self.sources: frozenset[str] = frozenset()
 
     @classmethod
     def of_counts(cls, mechanism: Mechanism, counts: NDArray[np.int64], n: int) -> Tally:
@@ -80,15 +85,20 @@ class Tally:
         """A new tally with the reports of both. Run by the analyst."""
         require_type("other", other, Tally)
         require_same(self.mechanism, other.mechanism)
+        if twice := self.sources & other.sources:
+            files = "1 file was" if len(twice) == 1 else f"{len(twice):,} files were"
+            raise MismatchError(f"{files} counted in both tallies: their reports would count twice")
         result = Tally(self.mechanism)
         for part in (self, other):
             result._absorb(part.counts, part.n, part.identified, part.fingerprint)
+        result.sources = self.sources | other.sources
         return result
 
     def among(self, candidates: Iterable[str]) -> Tally:
         """The same counts of reports about any text, asked about some texts. Run by the analyst."""
         asked = Tally(self.mechanism.among(candidates))
         asked._absorb(self.counts, self.n, self.identified, self.fingerprint)
+        asked.sources = self.sources
         return asked
 
     def _absorb(self, counts: Any, n: int, identified: int, fingerprint: int) -> None:
@@ -109,12 +119,14 @@ class Tally:
 
         Run by the analyst.
         """
-        header = {
+        header: dict[str, Any] = {
             "spec": self.mechanism.to_spec(),
             "n": self.n,
             "identified": self.identified,
             "fingerprint": f"{self.fingerprint:064x}",
         }
+        if self.sources:
+            header["sources"] = sorted(self.sources)
         return seal(MAGIC, header, self.counts.astype("<i8").tobytes())
 
     @classmethod
@@ -132,7 +144,11 @@ class Tally:
             raise CorruptData(f"these counts are not those of {n} reports of {stored!r}")
         tally = cls(stored)
         tally._absorb(counts, n, identified, int(header["fingerprint"], 16))
+        tally.sources = frozenset(header.get("sources", ()))
         return tally
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return (Tally.from_bytes, (self.to_bytes(),))
 
     def __eq__(self, other: object) -> bool:
         return self.to_bytes() == other.to_bytes() if isinstance(other, Tally) else NotImplemented
@@ -191,10 +207,20 @@ def _open(data: bytes) -> tuple[dict[str, Any], NDArray[np.int64]]:
 def _checked_header(header: Any) -> dict[str, Any]:
     """The header, if it has the right keys and its numbers can be those of a tally."""
     keys = {"spec", "n", "identified", "fingerprint"}
-    if not isinstance(header, dict) or set(header) != keys:
+    if not isinstance(header, dict) or set(header) - {"sources"} != keys:
         raise CorruptData(f"the tally's header must have the keys {sorted(keys)}")
     n, identified, fingerprint = header["n"], header["identified"], header["fingerprint"]
     numbers = type(n) is int and type(identified) is int and 0 <= identified <= n <= _MOST
     if not numbers or not re.fullmatch("[0-9a-f]{64}", str(fingerprint)):
         raise CorruptData("the tally's header has numbers that no tally has")
+    if not _are_sources(header.get("sources", ["0" * SOURCE_DIGITS])):
+        raise CorruptData("the tally's header has sources that no tally has")
     return header
+
+
+def _are_sources(found: Any) -> bool:
+    """Whether these are the fingerprints of some files, in ascending order."""
+    texts = isinstance(found, list) and all(isinstance(one, str) for one in found)
+    if not texts or not found or found != sorted(set(found)):
+        return False
+    return all(re.fullmatch(f"[0-9a-f]{{{SOURCE_DIGITS}}}", one) for one in found)

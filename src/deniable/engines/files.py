@@ -1,0 +1,273 @@
+"""Files of reports, wherever they are: found, cut into pieces, and read some rows at a time.
+
+A path is a file, a folder, or an address that Arrow understands (``s3://``, ``gs://``, ``hdfs://``,
+``file://``). Folders are searched, and names such as ``region=north`` on the way to a file are its
+keys. Names that begin with a dot or an underscore are left out, as all engines do.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+from typing import Any, NamedTuple
+from urllib.parse import unquote
+
+import numpy as np
+from numpy.typing import NDArray
+
+from deniable.core.mechanism import Mechanism
+from deniable.core.reports import ID_TYPE, Reports, from_arrow_column, require_same
+from deniable.core.tally import SOURCE_DIGITS
+from deniable.errors import CorruptData, InvalidArgument, MismatchError
+from deniable.extras import pyarrow
+
+#: Rows of one piece, unless a single row group has more.
+PIECE_ROWS = 1 << 24
+#: Bytes of reports that are read at once, and the fewest and the most rows.
+BATCH_BYTES, LEAST_ROWS, MOST_ROWS = 1 << 20, 1 << 12, 1 << 22
+#: Bytes that a fingerprint looks at: at the beginning, in the middle and at the end.
+SAMPLE = 1 << 16
+#: Files whose footers are read at once.
+_OPENED = 16
+SUFFIX = ".parquet"
+
+Keys = tuple[tuple[str, str], ...]
+
+
+class Place(NamedTuple):
+    """Where a file is: its path in the file system that the address of a folder or file lies in."""
+
+    path: str
+    #: Empty for files of this machine.
+    address: str = ""
+
+    def __str__(self) -> str:
+        return self.path
+
+    @property
+    def keys(self) -> Keys:
+        """The keys of a path: ``region=north/week=1/part.parquet``."""
+        pairs = [folder.partition("=") for folder in self.path.split("/")[:-1]]
+        return tuple((name, unquote(value)) for name, equals, value in pairs if equals and name)
+
+
+@dataclass(frozen=True)
+class ReportFile:
+    """A Parquet file of reports, and what its footer says."""
+
+    place: Place
+    mechanism: Mechanism
+    #: The rows of each row group.
+    groups: tuple[int, ...]
+    identified: bool
+    fingerprint: str
+
+    @property
+    def rows(self) -> int:
+        return sum(self.groups)
+
+
+@dataclass(frozen=True)
+class Piece:
+    """Some row groups of a file, one after the other."""
+
+    place: Place
+    fingerprint: str
+    #: The first row group, and the one after the last.
+    first: int
+    last: int
+    #: The number of the first row, among all rows of all files of the job.
+    start: int
+    rows: int
+
+
+def find(paths: Sequence[str | Path], suffix: str = SUFFIX) -> list[Place]:
+    """The files at some paths: those that are given, and those in folders that end in ``suffix``.
+
+    A file that is found twice is refused.
+    """
+    if isinstance(paths, (str, Path)) or not paths:
+        raise InvalidArgument("paths", paths, "a list of files or folders")
+    found = [one for path in paths for one in _found(str(path), suffix)]
+    if len(set(found)) < len(found):
+        twice = next(str(one) for one in found if found.count(one) > 1)
+        allowed = "different files: the reports of one that is given twice would count twice"
+        raise InvalidArgument("paths", twice, allowed)
+    return found
+
+
+def _found(path: str, suffix: str) -> Iterator[Place]:
+    fs = pyarrow_fs()
+    address = path if "://" in path else ""
+    system, inner = _located(address)
+    inner = inner or str(Path(path).resolve())
+    info = system.get_file_info(inner)
+    if info.type == fs.FileType.NotFound:
+        raise FileNotFoundError(2, "No such file or directory", path)
+    if info.type != fs.FileType.Directory:
+        yield Place(inner, address)
+        return
+    inside = system.get_file_info(fs.FileSelector(inner, recursive=True))
+    shown = [one for one in inside if one.is_file and _visible(one.path[len(inner) :])]
+    files = sorted(one.path for one in shown if one.path.endswith(suffix))
+    if not files:
+        raise InvalidArgument("paths", path, f"a folder with files that end in {suffix}")
+    for file in files:
+        yield Place(file, address)
+
+
+def _visible(path: str) -> bool:
+    return not any(name.startswith((".", "_")) for name in path.split("/"))
+
+
+def pyarrow_fs() -> Any:
+    """The file systems of Arrow."""
+    pyarrow()
+    from pyarrow import fs
+
+    return fs
+
+
+@lru_cache(maxsize=64)
+def _located(address: str) -> tuple[Any, str]:
+    """The file system that an address lies in, and its path there; empty for this machine."""
+    fs = pyarrow_fs()
+    if not address:
+        return fs.LocalFileSystem(), ""
+    try:
+        system, inner = fs.FileSystem.from_uri(address)
+    except (ValueError, OSError) as error:
+        allowed = f"a file, a folder, or an address that Arrow understands ({error})"
+        raise InvalidArgument("paths", address, allowed) from error
+    return system, str(inner)
+
+
+@contextmanager
+def opened(place: Place) -> Iterator[Any]:
+    """A file, open for reading at any place."""
+    system, _ = _located(place.address)
+    with system.open_input_file(place.path) as file:
+        yield file
+
+
+def fingerprint(file: Any) -> str:
+    """A name for the contents of an open file: SHA-256 of its size and of three samples.
+
+    Reports are random: files that agree in the samples hold the same reports, but for very small
+    ones, which are looked at as a whole. The end of a Parquet file has the sizes of all its parts.
+    """
+    size = file.size()
+    digest = hashlib.sha256(size.to_bytes(8, "big"))
+    for start in (0, (size - SAMPLE) // 2, size - SAMPLE):
+        digest.update(file.read_at(min(SAMPLE, size), max(0, start)))
+    return digest.hexdigest()[:SOURCE_DIGITS]
+
+
+def look(files: Iterable[Place], mechanism: Mechanism | None = None) -> list[ReportFile]:
+    """What the footers of files say; ``mechanism`` is the one that they must have."""
+    files = list(files)
+    known: dict[bytes, Mechanism] = {}
+    with ThreadPoolExecutor(min(_OPENED, len(files) or 1)) as pool:
+        return list(pool.map(lambda file: _look(file, mechanism, known), files))
+
+
+def _look(place: Place, mechanism: Mechanism | None, known: dict[bytes, Mechanism]) -> ReportFile:
+    with opened(place) as file, _parquet(file, place) as parquet:
+        schema, metadata = parquet.schema_arrow, parquet.metadata
+        named = (schema.metadata or {}).get(b"deniable.mechanism", b"")
+        with about(place):
+            if named not in known:
+                known[named] = Reports.from_arrow(schema.empty_table(), mechanism).mechanism
+            stated = known[named]
+            Reports.from_arrow(schema.empty_table(), stated)
+        groups = [metadata.row_group(i).num_rows for i in range(metadata.num_row_groups)]
+        return ReportFile(
+            place=place,
+            mechanism=stated,
+            groups=tuple(groups),
+            identified="id" in schema.names,
+            fingerprint=fingerprint(file),
+        )
+
+
+@contextmanager
+def _parquet(file: Any, place: Place) -> Iterator[Any]:
+    import pyarrow.parquet as pq
+
+    arrow = pyarrow()
+    try:
+        with pq.ParquetFile(file) as parquet:
+            yield parquet
+    except (arrow.ArrowException, OSError) as error:
+        raise CorruptData(f"{place} is not a Parquet file: {error}") from error
+
+
+@contextmanager
+def about(place: Place) -> Iterator[None]:
+    """Say which of many files is damaged, or belongs to something else."""
+    try:
+        yield
+    except (CorruptData, MismatchError) as error:
+        told = str(error)
+        raise type(error)(told if str(place) in told else f"{place}: {told}") from error
+
+
+def one_mechanism(files: Sequence[ReportFile]) -> Mechanism:
+    """The mechanism of all files, if it is one."""
+    first = files[0]
+    for file in files:
+        with about(file.place):
+            require_same(first.mechanism, file.mechanism)
+    return first.mechanism
+
+
+def pieces(files: Iterable[ReportFile]) -> list[Piece]:
+    """Files cut into pieces: whole row groups, about `PIECE_ROWS` rows."""
+    found: list[Piece] = []
+    start = 0
+    for file in files:
+        first = rows = 0
+        for number, more in enumerate(file.groups, 1):
+            rows += more
+            if rows >= PIECE_ROWS or number == len(file.groups):
+                found.append(Piece(file.place, file.fingerprint, first, number, start, rows))
+                start, first, rows = start + rows, number, 0
+    return found
+
+
+def read(
+    piece: Piece, mechanism: Mechanism, *, ids: bool = False, batch: int | None = None
+) -> Iterator[tuple[int, Reports]]:
+    """The reports of a piece some at a time, each with the number of its first row.
+
+    Refuses a file that is another one than when it was looked at.
+    """
+    columns = ["report", "id"] if ids else ["report"]
+    with opened(piece.place) as file, _parquet(file, piece.place) as parquet, about(piece.place):
+        if fingerprint(file) != piece.fingerprint:
+            raise CorruptData("the file changed while it was read")
+        start, end = piece.start, piece.start + piece.rows
+        groups = list(range(piece.first, piece.last))
+        rows = batch or _batch_rows(mechanism)
+        for some in parquet.iter_batches(rows, groups, columns, use_threads=False):
+            data = _column(some, "report", mechanism.dtype)
+            names = _column(some, "id", ID_TYPE) if ids else None
+            yield start, Reports(mechanism, data, names)
+            start += len(data)
+        if start != end:
+            raise CorruptData(f"the file has {start - piece.start} of {piece.rows} rows")
+
+
+def _column(batch: Any, name: str, dtype: np.dtype[Any]) -> NDArray[Any]:
+    return from_arrow_column(pyarrow().chunked_array([batch.column(name)]), dtype, name)
+
+
+def _batch_rows(mechanism: Mechanism) -> int:
+    """Rows of a batch: a cache full; more, where the counts of a batch are long themselves."""
+    rows = max(BATCH_BYTES // mechanism.dtype.itemsize, mechanism.cells)
+    return min(max(rows, LEAST_ROWS), MOST_ROWS)
