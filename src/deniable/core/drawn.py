@@ -165,8 +165,12 @@ class Drawn(Mechanism):
 
     def tallies(self, tally: Tally) -> list[Tally]:
         """What each branch would have counted on its own."""
-        pairs = zip(self.branches, self.by_branch(tally.counts), strict=True)
-        return [Tally.of_counts(branch.mechanism, counts, n) for branch, (n, counts) in pairs]
+        found = []
+        for branch, (n, counts) in zip(self.branches, self.by_branch(tally.counts), strict=True):
+            one = Tally.of_counts(branch.mechanism, counts, n)
+            one.sources = tally.sources
+            found.append(one)
+        return found
 
     def about(self, question: str, source: Tally | Reports) -> Tally | Reports:
         place = self.place_of(question)

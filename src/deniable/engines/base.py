@@ -30,7 +30,7 @@ class Job(ABC, Generic[Value]):
 
     @abstractmethod
     def merge(self, one: Value, other: Value) -> Value:
-        """The result of the pieces of both. Associative and commutative."""
+        """The result of the pieces of both; ``one`` may be changed. Associative and commutative."""
 
 
 @dataclass(frozen=True)

@@ -2,7 +2,7 @@
 
 A path is a file, a folder, or an address that Arrow understands (``s3://``, ``gs://``, ``hdfs://``,
 ``file://``). Folders are searched, and names such as ``region=north`` on the way to a file are its
-keys. Names that begin with a dot or an underscore are left out, as all engines do.
+keys. Names in a folder that begin with a dot or an underscore are left out, as all engines do.
 """
 
 from __future__ import annotations
@@ -30,10 +30,13 @@ from deniable.extras import pyarrow
 PIECE_ROWS = 1 << 24
 #: Bytes of reports that are read at once, and the fewest and the most rows.
 BATCH_BYTES, LEAST_ROWS, MOST_ROWS = 1 << 20, 1 << 12, 1 << 22
+#: Bytes of a column that are fetched at once: row groups may be larger than the memory.
+FETCHED = 1 << 22
 #: Bytes that a fingerprint looks at: at the beginning, in the middle and at the end.
 SAMPLE = 1 << 16
 #: Files whose footers are read at once.
 _OPENED = 16
+#: How the names of files with reports end.
 SUFFIX = ".parquet"
 
 Keys = tuple[tuple[str, str], ...]
@@ -86,26 +89,29 @@ class Piece:
     rows: int
 
 
-def find(paths: Sequence[str | Path], suffix: str = SUFFIX) -> list[Place]:
-    """The files at some paths: those that are given, and those in folders that end in ``suffix``.
+def find(paths: Sequence[str | Path], *suffixes: str) -> list[Place]:
+    """The files at some paths: those that are given, and those in folders with such a name.
 
-    A file that is found twice is refused.
+    Names end in one of ``suffixes`` (default: `SUFFIX`). A file that is found twice is refused.
     """
     if isinstance(paths, (str, Path)) or not paths:
         raise InvalidArgument("paths", paths, "a list of files or folders")
-    found = [one for path in paths for one in _found(str(path), suffix)]
-    if len(set(found)) < len(found):
-        twice = next(str(one) for one in found if found.count(one) > 1)
-        allowed = "different files: the reports of one that is given twice would count twice"
-        raise InvalidArgument("paths", twice, allowed)
+    found = [one for path in paths for one in _found(str(path), suffixes or (SUFFIX,))]
+    seen: set[Place] = set()
+    for one in found:
+        if one in seen:
+            allowed = "different files: the reports of one that is given twice would count twice"
+            raise InvalidArgument("paths", str(one), allowed)
+        seen.add(one)
     return found
 
 
-def _found(path: str, suffix: str) -> Iterator[Place]:
+def _found(path: str, suffixes: tuple[str, ...]) -> Iterator[Place]:
     fs = pyarrow_fs()
     address = path if "://" in path else ""
     system, inner = _located(address)
-    inner = inner or str(Path(path).resolve())
+    if isinstance(system, fs.LocalFileSystem):  # whatever the form of its address
+        address, inner = "", str(Path(inner or path).resolve())
     info = system.get_file_info(inner)
     if info.type == fs.FileType.NotFound:
         raise FileNotFoundError(2, "No such file or directory", path)
@@ -114,9 +120,10 @@ def _found(path: str, suffix: str) -> Iterator[Place]:
         return
     inside = system.get_file_info(fs.FileSelector(inner, recursive=True))
     shown = [one for one in inside if one.is_file and _visible(one.path[len(inner) :])]
-    files = sorted(one.path for one in shown if one.path.endswith(suffix))
+    files = sorted(one.path for one in shown if one.path.endswith(suffixes))
     if not files:
-        raise InvalidArgument("paths", path, f"a folder with files that end in {suffix}")
+        names = " or ".join(suffixes)
+        raise InvalidArgument("paths", path, f"a folder with files that end in {names}")
     for file in files:
         yield Place(file, address)
 
@@ -201,10 +208,10 @@ def _parquet(file: Any, place: Place) -> Iterator[Any]:
 
     arrow = pyarrow()
     try:
-        with pq.ParquetFile(file) as parquet:
+        with pq.ParquetFile(file, buffer_size=FETCHED) as parquet:
             yield parquet
     except (arrow.ArrowException, OSError) as error:
-        raise CorruptData(f"{place} is not a Parquet file: {error}") from error
+        raise CorruptData(f"{place} cannot be read as a Parquet file: {error}") from error
 
 
 @contextmanager
@@ -212,9 +219,10 @@ def about(place: Place) -> Iterator[None]:
     """Say which of many files is damaged, or belongs to something else."""
     try:
         yield
-    except (CorruptData, MismatchError) as error:
+    except (CorruptData, MismatchError, InvalidArgument) as error:
+        kind = MismatchError if isinstance(error, MismatchError) else CorruptData
         told = str(error)
-        raise type(error)(told if str(place) in told else f"{place}: {told}") from error
+        raise kind(told if str(place) in told else f"{place}: {told}") from error
 
 
 def one_mechanism(files: Sequence[ReportFile]) -> Mechanism:
@@ -240,27 +248,39 @@ def pieces(files: Iterable[ReportFile]) -> list[Piece]:
     return found
 
 
-def read(
-    piece: Piece, mechanism: Mechanism, *, ids: bool = False, batch: int | None = None
-) -> Iterator[tuple[int, Reports]]:
+@contextmanager
+def reading(
+    piece: Piece, mechanism: Mechanism, *, ids: bool = False, rows: int | None = None
+) -> Iterator[Iterator[tuple[int, Reports]]]:
     """The reports of a piece some at a time, each with the number of its first row.
 
-    Refuses a file that is another one than when it was looked at.
+    With ``ids``, they have those that the file has. Refuses a file that is another one than when
+    it was looked at. What is refused in the block is said to be about the file.
     """
-    columns = ["report", "id"] if ids else ["report"]
-    with opened(piece.place) as file, _parquet(file, piece.place) as parquet, about(piece.place):
+    with (
+        opened(piece.place) as file,
+        about(piece.place),
+        _parquet(file, piece.place) as parquet,
+    ):
         if fingerprint(file) != piece.fingerprint:
             raise CorruptData("the file changed while it was read")
-        start, end = piece.start, piece.start + piece.rows
-        groups = list(range(piece.first, piece.last))
-        rows = batch or _batch_rows(mechanism)
-        for some in parquet.iter_batches(rows, groups, columns, use_threads=False):
-            data = _column(some, "report", mechanism.dtype)
-            names = _column(some, "id", ID_TYPE) if ids else None
-            yield start, Reports(mechanism, data, names)
-            start += len(data)
-        if start != end:
-            raise CorruptData(f"the file has {start - piece.start} of {piece.rows} rows")
+        yield _batches(parquet, piece, mechanism, ids, rows or _batch_rows(mechanism))
+
+
+def _batches(
+    parquet: Any, piece: Piece, mechanism: Mechanism, ids: bool, rows: int
+) -> Iterator[tuple[int, Reports]]:
+    ids = ids and "id" in parquet.schema_arrow.names
+    columns = ["report", "id"] if ids else ["report"]
+    groups = list(range(piece.first, piece.last))
+    start, end = piece.start, piece.start + piece.rows
+    for some in parquet.iter_batches(rows, groups, columns, use_threads=False):
+        data = _column(some, "report", mechanism.dtype)
+        names = _column(some, "id", ID_TYPE) if ids else None
+        yield start, Reports(mechanism, data, names)
+        start += len(data)
+    if start != end:
+        raise CorruptData(f"the file has {start - piece.start} of {piece.rows} rows")
 
 
 def _column(batch: Any, name: str, dtype: np.dtype[Any]) -> NDArray[Any]:

@@ -5,34 +5,26 @@ from __future__ import annotations
 import hashlib
 import os
 import time
-from collections.abc import Callable, Sequence
+from collections import defaultdict
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-import numpy as np
-
 from deniable.canonical import canonical
 from deniable.core.mechanism import Mechanism
-from deniable.core.reports import Reports
 from deniable.core.tally import Tally, seal, unseal
 from deniable.engines.base import Engine, Job, Partial
-from deniable.engines.duplicates import (
-    Duplicates,
-    Rows,
-    repeated_ids,
-    require_rule,
-    without_copies,
-)
-from deniable.engines.files import Piece, Place, ReportFile, find, look, one_mechanism, pieces, read
+from deniable.engines.duplicates import Duplicates, require_rule
+from deniable.engines.files import Piece, Place, ReportFile, find, look
 from deniable.engines.local import LocalEngine
+from deniable.engines.progress import Progress, silent, watching
+from deniable.engines.selection import Reading, Selection
 from deniable.errors import CorruptData, InvalidArgument
 from deniable.storage.files import create
 
 #: The values of the keys that tallies are made by.
 Group = tuple[str, ...]
 Tallies = dict[Group, Tally]
-#: Told how many reports were counted, and of how many.
-Progress = Callable[[int, int], None]
 _MAGIC = b"DNPARTS"
 #: Seconds between two times that unfinished work is kept.
 PACE = 10.0
@@ -42,25 +34,15 @@ PACE = 10.0
 class TallyJob(Job[Tallies]):
     """The tallies of a piece: one, for the group that its file belongs to."""
 
-    mechanism: Mechanism
+    reading: Reading
     by: tuple[str, ...]
-    identified: bool
-    #: Rows that are left out, in ascending order.
-    dropped: Rows
 
     def read(self, piece: Piece) -> Tallies:
-        tally = Tally(self.mechanism)
-        for start, reports in read(piece, self.mechanism, ids=self.identified):
-            tally.add(self._kept(start, reports), threads=1)
+        tally = Tally(self.reading.mechanism)
+        with self.reading.batches(piece, ids=True) as batches:
+            for reports in batches:
+                tally.add(reports, threads=1)
         return {group_of(piece.place, self.by): tally}
-
-    def _kept(self, start: int, reports: Reports) -> Reports:
-        low, high = np.searchsorted(self.dropped, [start, start + len(reports)])
-        if low == high:
-            return reports
-        rows = self.dropped[low:high] - start
-        ids = None if reports.ids is None else np.delete(reports.ids, rows, axis=0)
-        return Reports(reports.mechanism, np.delete(reports.data, rows, axis=0), ids)
 
     def merge(self, one: Tallies, other: Tallies) -> Tallies:
         both = {group: one[group].merge(other[group]) for group in one.keys() & other.keys()}
@@ -81,7 +63,7 @@ def tally_files(
     duplicates: str | Duplicates = "refuse",
     engine: Engine | None = None,
     resume: Path | None = None,
-    progress: Progress = lambda done, total: None,
+    progress: Progress = silent,
 ) -> Tallies:
     """A tally of all reports in some files and folders; one for each group, if there are keys.
 
@@ -90,12 +72,13 @@ def tally_files(
     ``duplicates="drop"``. With ``resume``, a file that keeps what was done, work that was
     interrupted goes on where it ended.
     """
-    rule = require_rule(duplicates)
-    files = grouped(look(find(paths), mechanism), by)
-    return tally_looked(files, tuple(by), rule, engine or LocalEngine(), resume, progress)
+    rule, engine = require_rule(duplicates), engine or LocalEngine()
+    files = _grouped(look(find(paths), mechanism), by)
+    selection = Selection.of(files, rule, engine, progress)
+    return _tallies(selection, tuple(by), engine, resume, progress)
 
 
-def grouped(files: list[ReportFile], by: Sequence[str]) -> list[ReportFile]:
+def _grouped(files: list[ReportFile], by: Sequence[str]) -> list[ReportFile]:
     """The files, if the paths of all of them have the keys."""
     if isinstance(by, str) or len(set(by)) < len(by):
         raise InvalidArgument("by", by, "a list of different names")
@@ -106,38 +89,21 @@ def grouped(files: list[ReportFile], by: Sequence[str]) -> list[ReportFile]:
     return files
 
 
-def tally_looked(
-    files: list[ReportFile],
+def _tallies(
+    selection: Selection,
     by: tuple[str, ...],
-    rule: Duplicates,
     engine: Engine,
     resume: Path | None,
     progress: Progress,
 ) -> Tallies:
-    """The tallies of files whose footers were read."""
-    kept = without_copies(files, rule)
-    mechanism = one_mechanism(kept)
-    cut = pieces(kept)
-    dropped = repeated_ids(engine, kept, mechanism, rule)
-    # A fingerprint of ids is one of all reports, or of none.
-    identified = all(file.identified for file in kept)
-    job = TallyJob(mechanism, by, identified, dropped)
-    total = sum(piece.rows for piece in cut)
-    notes = Notes(resume, job, cut)
-
-    def watch(done: Partial[Tallies]) -> None:
-        progress(sum(cut[i].rows for i in done.pieces), total)
-        notes.keep(done)
-
-    try:
-        found = engine.run(job, cut, before=notes.before(), watch=watch) if cut else {}
-    except BaseException:
-        notes.flush()
-        raise
-    notes.remove()
-    for file in kept:
-        tally = found.setdefault(group_of(file.place, by), Tally(mechanism))
-        tally.sources |= {file.fingerprint}
+    notes = Notes(resume, TallyJob(selection.reading, by), selection.pieces)
+    found = notes.run(engine, progress) if selection.pieces else {}
+    sources: defaultdict[Group, set[str]] = defaultdict(set)
+    for file in selection.files:
+        sources[group_of(file.place, by)] |= {file.fingerprint} if file.rows else set()
+    for group, files in sources.items():
+        tally = found.setdefault(group, Tally(selection.mechanism))
+        tally.sources = frozenset(files)
     return dict(sorted(found.items()))
 
 
@@ -148,21 +114,36 @@ class Notes:
     would not be those of the files.
     """
 
-    def __init__(self, path: Path | None, job: TallyJob, cut: Sequence[Piece]) -> None:
-        self._path, self._done = path, None
-        self._mechanism = job.mechanism
+    def __init__(self, path: Path | None, job: TallyJob, pieces: Sequence[Piece]) -> None:
+        self._path, self._job, self._pieces = path, job, pieces
         plan = [
-            job.mechanism.to_spec(),
+            job.reading.mechanism.to_spec(),
             list(job.by),
-            [[*p.place, p.fingerprint, p.first, p.last] for p in cut],
-            hashlib.sha256(job.dropped.tobytes()).hexdigest(),
+            [[*p.place, p.fingerprint, p.first, p.last] for p in pieces],
+            hashlib.sha256(job.reading.dropped.tobytes()).hexdigest(),
         ]
         self._plan = hashlib.sha256(canonical(plan)).hexdigest()
+        self._done: Partial[Tallies] | None = None
         self._last = time.monotonic()
 
-    _done: Partial[Tallies] | None
+    def run(self, engine: Engine, progress: Progress) -> Tallies:
+        """Do the job, or what is left of it."""
+        tell = watching(progress, "counting", self._pieces)
 
-    def before(self) -> Partial[Tallies] | None:
+        def watch(done: Partial[Tallies]) -> None:
+            self._keep(done)
+            tell(done)
+
+        try:
+            found = engine.run(self._job, self._pieces, before=self._before(), watch=watch)
+        except BaseException:
+            self._write()
+            raise
+        if self._path is not None:
+            self._path.unlink(missing_ok=True)
+        return found
+
+    def _before(self) -> Partial[Tallies] | None:
         """What an earlier run had done."""
         if self._path is None or not self._path.exists():
             return None
@@ -173,17 +154,18 @@ class Notes:
             )
         tallies, start = {}, 0
         for *group, size in header["groups"]:
-            tallies[tuple(group)] = Tally.from_bytes(content[start : start + size], self._mechanism)
+            sealed = content[start : start + size]
+            tallies[tuple(group)] = Tally.from_bytes(sealed, self._job.reading.mechanism)
             start += size
         return Partial(frozenset(header["done"]), tallies)
 
-    def keep(self, done: Partial[Tallies]) -> None:
+    def _keep(self, done: Partial[Tallies]) -> None:
         """Note what is done; it is written every few seconds."""
         self._done = done
         if time.monotonic() - self._last > PACE:
-            self.flush()
+            self._write()
 
-    def flush(self) -> None:
+    def _write(self) -> None:
         """Write what is done, and only then let go of what was written before."""
         self._last = time.monotonic()
         if self._path is None or self._done is None:
@@ -194,15 +176,15 @@ class Notes:
             "done": sorted(self._done.pieces),
             "groups": [[*group, len(data)] for group, data in sealed.items()],
         }
-        fresh = self._path.with_name(self._path.name + ".new")
-        fresh.unlink(missing_ok=True)
-        with os.fdopen(create(fresh), "wb") as file:
-            file.write(seal(_MAGIC, header, b"".join(sealed.values())))
-            file.flush()
-            os.fsync(file.fileno())
-        fresh.replace(self._path)
+        write_whole(self._path, seal(_MAGIC, header, b"".join(sealed.values())))
 
-    def remove(self) -> None:
-        """All is done."""
-        if self._path is not None:
-            self._path.unlink(missing_ok=True)
+
+def write_whole(path: Path, data: bytes) -> None:
+    """Put a file into place: it has these bytes, or those that it had before."""
+    fresh = path.with_name(path.name + ".new")
+    fresh.unlink(missing_ok=True)
+    with os.fdopen(create(fresh), "wb") as file:
+        file.write(data)
+        file.flush()
+        os.fsync(file.fileno())
+    fresh.replace(path)
