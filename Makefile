@@ -36,10 +36,11 @@ shuffling: $(VENV)/.demo
 
 # A verdict in a minute, without network, browser or database.
 quick: $(VENV)/.dev
-	$(BIN)/pytest tests -m "not (slow or network or browser or postgres or crash)"
+	$(BIN)/pytest tests -m "not (slow or network or browser or postgres or crash or spark)"
 
 test: $(VENV)/.dev
-	$(BIN)/pytest -n auto --dist worksteal --durations 25
+	$(BIN)/pytest -n auto --dist worksteal --durations 25 -m "not spark"
+	$(BIN)/pytest -m spark
 
 check: $(VENV)/.dev
 	$(BIN)/ruff format --check .

@@ -1,4 +1,4 @@
-"""What all tests share: Hypothesis with the same examples in every run, and a database server."""
+"""What all tests share: the same examples of Hypothesis in every run, and servers."""
 
 import os
 from pathlib import Path
@@ -7,6 +7,7 @@ import pytest
 from hypothesis import settings
 
 import postgres
+import spark_sessions
 
 # Tests that start a Python of their own import the same helpers there.
 _inherited = os.environ.get("PYTHONPATH")
@@ -31,9 +32,16 @@ def server():
     found.remove()
 
 
+@pytest.fixture(scope="session")
+def spark():
+    """A Spark session with two cores of this machine, or the reason why there is none."""
+    with spark_sessions.started() as found:
+        yield found
+
+
 def pytest_collection_modifyitems(items):
     """Mark tests by the fixtures that they use."""
     for item in items:
-        for fixture, mark in (("server", "postgres"), ("browser", "browser")):
+        for fixture, mark in (("server", "postgres"), ("browser", "browser"), ("spark", "spark")):
             if fixture in getattr(item, "fixturenames", ()):
                 item.add_marker(mark)

@@ -139,6 +139,10 @@ class StoreUnavailable(OSError):
     prepared: Any = None
 
 
+class EngineUnavailable(OSError):
+    """A program that an engine needs is missing or too old, or its workers cannot run our code."""
+
+
 class Refused(ValueError):
     """A collector refused a submission. ``problem`` says what kind it was.
 

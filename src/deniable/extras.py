@@ -34,6 +34,11 @@ def psycopg() -> Any:
     return _load("psycopg", "postgres")
 
 
+def pyspark(module: str) -> Any:
+    """A module of PySpark, or of what comes with it."""
+    return _load(module, "spark")
+
+
 def papers() -> Any:
     """The command of the package that runs papers again."""
     return _load("deniable_papers.command", "papers")
