@@ -131,6 +131,21 @@ class LosesEveryEighthValue(OUE):
         return super().count(data & np.uint8(127))
 
 
+class MirrorsNothing(SHE):
+    """Simulated respondents of a value add noise like all others, and not its mirror."""
+
+    def _simulate(self, histogram, rng):
+        return self._sums(np.full_like(histogram, histogram.sum()), rng)
+
+
+class NoNoise(OUE):
+    """Simulated counts are what reports count on average."""
+
+    def _simulate(self, histogram, rng):
+        others = histogram.sum() - histogram
+        return np.rint(histogram * float(self.p) + others * float(self.q)).astype(np.int64)
+
+
 class SharedCoins(GRR):
     """Every chunk reads the same stream: the coins of one person are those of another."""
 
@@ -376,6 +391,8 @@ class CellRoundedDown(DRR):
         (HalfVariance, of_frequencies.simulated_errors),
         (HalfVariance, of_frequencies.coverage),
         (LosesEveryEighthValue, of_frequencies.simulated_errors),
+        (MirrorsNothing, of_frequencies.simulated_counts),
+        (NoNoise, of_frequencies.simulated_counts),
         (SharedCoins, laws.reproducible),
         (SharedCoins, laws.fresh_coins),
         (WrapsAfterFour, laws.fresh_coins),

@@ -198,20 +198,6 @@ def test_bad_arguments_are_refused(name, wrong):
 # ---- simulated counts
 
 
-@pytest.mark.parametrize("name", [*NAMES, "blh", "ue"])
-def test_simulated_counts_have_the_law_of_reports(name):
-    """Null hypothesis: unbiased, with the stated variance (chi-square, value by value)."""
-    m, runs = family(name, 1.5, k=6), 400
-    population = np.array([150, 0, 1, 40, 9, 100])[-m.domain.size :]
-    n, rng = int(population.sum()), np.random.default_rng(2)
-    counts = [m.simulate(population, rng) for _ in range(runs)]
-    assert all(m.possible_counts(c, n) for c in counts)
-    errors = np.array([m.unbiased(c, n) for c in counts]) - population / n
-    squares = np.sum(errors**2, axis=0) / m.variance(n, population / n)
-    p_values = 2 * np.minimum(chi2.cdf(squares, runs), chi2.sf(squares, runs))
-    assert p_values.min() > FALSE_ALARM / m.domain.size
-
-
 @pytest.mark.parametrize("wrong", [[1, 2], [1, -1, 0], [0.5, 1, 1], [[1, 2, 3]], "abc", None])
 def test_simulation_refuses_bad_populations(wrong):
     with pytest.raises(InvalidArgument, match="'histogram' must be 3 integers"):

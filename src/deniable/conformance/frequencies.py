@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from deniable.answers.choice import Choice
+from deniable.arrays import Floats
 from deniable.audit.exact.branches import few_runs
 from deniable.audit.exact.checks import SLACK
 from deniable.conformance import members
@@ -180,8 +181,6 @@ def two_sided(count: Any, n: int, p: Any) -> Any:
 
 def simulated_errors(family: Family) -> None:
     """On realistic domains: squared errors as the variance says (chi-square, value by value)."""
-    from scipy.stats import chi2
-
     runs, n = 200, 5_000
     for m in large(family, n):
         rng = np.random.default_rng(3)
@@ -190,10 +189,34 @@ def simulated_errors(family: Family) -> None:
         truth = np.bincount(values, minlength=k) / n
         tallies = (d.tally(d.privatize(values, rng)) for d in _drawn(m, runs))
         estimates = np.array([t.mechanism.unbiased(t.counts, n) for t in tallies])
-        squares = np.sum((estimates - truth) ** 2, axis=0) / m.variance(n, truth)
-        p_values = 2 * np.minimum(chi2.cdf(squares, runs), chi2.sf(squares, runs))
-        worst = float(p_values.min())
-        check(worst < FALSE_ALARM / k, "simulated_errors", m, f"p-value {worst:.1e}")
+        _check_errors("simulated_errors", m, estimates - truth, m.variance(n, truth))
+
+
+def simulated_counts(family: Family) -> None:
+    """Counts that are drawn without reports have the law of counted ones, as `simulated_errors`."""
+    if family._simulate is FrequencyOracle._simulate:  # it makes reports, and counts them
+        return
+    runs = 200
+    for m in large(family):
+        k, rng = m.domain.size, np.random.default_rng(4)
+        histogram = np.array([150, 0, 40, 1, 9, 600])[np.arange(k) % 6]
+        n = int(histogram.sum())
+        counts = [m.simulate(histogram, rng) for _ in range(runs)]
+        possible = all(m.possible_counts(c, n) for c in counts)
+        check(not possible, "simulated_counts", m, "counts that no reports have")
+        errors = np.array([m.unbiased(c, n) for c in counts]) - histogram / n
+        _check_errors("simulated_counts", m, errors, m.variance(n, histogram / n))
+
+
+def _check_errors(law: str, m: Oracle, errors: Floats, variance: Floats) -> None:
+    """Null hypothesis: each row of errors is one draw, unbiased, with this variance."""
+    from scipy.stats import chi2
+
+    runs, k = errors.shape
+    squares = np.sum(errors**2, axis=0) / variance
+    p_values = 2 * np.minimum(chi2.cdf(squares, runs), chi2.sf(squares, runs))
+    worst = float(p_values.min())
+    check(worst < FALSE_ALARM / k, law, m, f"p-value {worst:.1e}")
 
 
 def _drawn(m: Oracle, runs: int) -> Iterator[Oracle]:
@@ -284,6 +307,7 @@ FREQUENCY_LAWS: tuple[Callable[[Any], None], ...] = (
     bulk_supports,
     single_supports,
     simulated_errors,
+    simulated_counts,
     coverage,
     decoders,
     largest_likelihood,
