@@ -71,7 +71,7 @@ class Mechanism(ABC):
     automatic: ClassVar[tuple[type[Domain], ...]] = ()
     #: Whether devices may run it; if not, it is there for comparison only.
     on_devices: ClassVar[bool] = True
-    #: Whether a device keeps a draw for many reports; see `mechanisms.memoised`.
+    #: Whether a device keeps a draw for many reports; see `mechanisms.two_step`.
     remembers: ClassVar[bool] = False
     #: If a device keeps draws: whether every value has one of its own. Where several values share
     #: one (a hash cell), enough reports show which values do: no epsilon bounds what changes tell.

@@ -31,7 +31,7 @@ def _mixed(x: Any) -> Any:
 
 @inlined
 def _permuted(value: Any, key: Any, size: Any, bits: Any) -> Any:
-    """`mechanisms.mixing.permuted`, with the number of bits of the size."""
+    """`splitmix.permuted`, with the number of bits of the size."""
     if size <= np.uint64(RANKED):
         own = _mixed(key + value)
         rank = np.uint64(0)

@@ -39,11 +39,11 @@ for _module in pkgutil.walk_packages(__path__, f"{__name__}."):
     importlib.import_module(_module.name)
 
 
-class _Room(ModuleType):
+class _CallableModule(ModuleType):
     """This package is also the public function ``deniable.mechanisms()``: both want the name."""
 
     def __call__(self) -> Mapping[str, type[Mechanism]]:
         return mechanisms()
 
 
-sys.modules[__name__].__class__ = _Room
+sys.modules[__name__].__class__ = _CallableModule

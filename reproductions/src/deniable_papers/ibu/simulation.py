@@ -78,7 +78,7 @@ def iterate_all(
     iterations: int = ITERATIONS,
     tolerance: float = TOLERANCE,
 ) -> Floats:
-    """`estimation.ibu.iterate` from uniform, a row for each row of counts and its p and q.
+    """`iterate` of `frequencies.ibu` from uniform, a row for each row of counts and its p and q.
 
     With p on the diagonal and q off it, r = q / (p - q) and shares c of the counts, a step is
     f_v <- f_v (w_v + r sum_u w_u) with w_v = c_v / (f_v + r). A row ends when no frequency changes
