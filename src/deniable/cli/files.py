@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from deniable.core.reports import Reports
+from deniable.core.stored import Source
 from deniable.core.tally import MAGIC, Tally
 from deniable.errors import CorruptData, InvalidArgument, MismatchError
 from deniable.mechanisms import Mechanism, from_spec
@@ -27,9 +28,7 @@ def read_sources(files: Sequence[Path], spec: Path | None) -> list[Tally | Repor
     return [_read(file, mechanism) for file in files]
 
 
-def about_question(
-    parts: Sequence[Tally | Reports], question: str | None
-) -> Sequence[Tally | Reports]:
+def about_question(parts: Sequence[Source], question: str | None) -> Sequence[Source]:
     """What all parts say about a question, where devices drew one of several."""
     if question is not None:
         return [part.mechanism.about(question, part) for part in parts]

@@ -21,6 +21,7 @@ from deniable.core.domain import Domain
 from deniable.core.layout import Drawing
 from deniable.core.mechanism import Mechanism
 from deniable.core.reports import Reports
+from deniable.core.stored import Source, StoredReports
 from deniable.core.tally import Tally
 from deniable.errors import BrokenPromise, InvalidArgument, Unsupported
 from deniable.privacy import Guarantee, check_epsilon
@@ -172,7 +173,9 @@ class Drawn(Mechanism):
             found.append(one)
         return found
 
-    def about(self, question: str, source: Tally | Reports) -> Tally | Reports:
+    def about(self, question: str, source: Source) -> Source:
+        if isinstance(source, StoredReports):
+            return source.about(question)
         place = self.place_of(question)
         if isinstance(source, Tally):
             return self.tallies(source)[place]

@@ -39,6 +39,7 @@ if TYPE_CHECKING:
     from numpy.random import Generator
 
     from deniable.core.reports import Reports
+    from deniable.core.stored import Source
     from deniable.core.tally import Tally
     from deniable.estimation import Estimate
 
@@ -289,7 +290,7 @@ class Mechanism(ABC):
         require_same(self, reports.mechanism)
         return self.task.estimate([reports], method, **choices)
 
-    def about(self, question: str, source: Tally | Reports) -> Tally | Reports:
+    def about(self, question: str, source: Source) -> Source:
         """What its reports, or their tally, say about one of several questions.
 
         Run by the analyst.

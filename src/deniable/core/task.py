@@ -19,8 +19,7 @@ from deniable.errors import InvalidArgument
 
 if TYPE_CHECKING:
     from deniable.core.mechanism import Mechanism
-    from deniable.core.reports import Reports
-    from deniable.core.tally import Tally
+    from deniable.core.stored import Source
     from deniable.estimation import Estimate
 
 #: More people than this are not proposed.
@@ -106,7 +105,7 @@ class Task(ABC):
 
     @abstractmethod
     def estimate(
-        self, parts: Sequence[Tally | Reports], method: str | None = None, **choices: Any
+        self, parts: Sequence[Source], method: str | None = None, **choices: Any
     ) -> Estimate:
         """The numbers that all reports of one question lead to, with their errors.
 

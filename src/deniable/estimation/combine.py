@@ -5,17 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from deniable.core.reports import Reports
-from deniable.core.tally import Tally
+from deniable.core.stored import Source
 from deniable.core.task import Task
 from deniable.errors import MismatchError
 from deniable.estimation.estimate import Estimate
 from deniable.estimation.parts import require_parts
 
 
-def combine(
-    parts: Sequence[Tally | Reports], method: str | None = None, **choices: Any
-) -> Estimate:
+def combine(parts: Sequence[Source], method: str | None = None, **choices: Any) -> Estimate:
     """One estimate from all reports about one question, whatever mechanisms and epsilons made them.
 
     ``parts`` are tallies or reports. It is assumed that who got which epsilon has nothing to do
@@ -34,7 +31,7 @@ def combine(
     return _task(parts).estimate(parts, method, **choices)
 
 
-def _task(parts: Sequence[Tally | Reports]) -> Task:
+def _task(parts: Sequence[Source]) -> Task:
     """What all parts are about."""
     tasks = {part.mechanism.task for part in require_parts(parts)}
     if len(tasks) > 1:

@@ -7,23 +7,24 @@ from functools import reduce
 from typing import Any
 
 from deniable.core.reports import Reports
+from deniable.core.stored import Source, StoredReports
 from deniable.core.tally import Tally
 from deniable.errors import InvalidArgument, MismatchError
 
 
-def require_parts(parts: Any) -> Sequence[Tally | Reports]:
+def require_parts(parts: Any) -> Sequence[Source]:
     """The parts, if they are a list of tallies or reports."""
     if not isinstance(parts, Sequence):
         raise InvalidArgument("parts", parts, "a list of tallies or reports")
     for part in parts:
-        if not isinstance(part, (Tally, Reports)):
+        if not isinstance(part, Source):
             raise InvalidArgument("parts", part, "tallies or reports")
     if not parts:
         raise InvalidArgument("parts", parts, "at least one tally or column of reports")
     return parts
 
 
-def about_one_question(parts: Sequence[Tally | Reports]) -> list[Tally | Reports]:
+def about_one_question(parts: Sequence[Source]) -> list[Source]:
     """Parts of one mechanism and one type merged; none is empty, or given twice."""
     groups: dict[tuple[type, Any], list[Any]] = {}
     for part in require_parts(parts):
@@ -32,10 +33,8 @@ def about_one_question(parts: Sequence[Tally | Reports]) -> list[Tally | Reports
     known = [fingerprint for fingerprint in fingerprints if fingerprint]
     if len({id(part) for part in parts}) < len(parts) or len({*known}) < len(known):
         raise InvalidArgument("parts", parts, "all different: one is there twice")
-    merged: list[Tally | Reports] = [
-        Reports.concatenate(group) if kind is Reports else reduce(Tally.merge, group)
-        for (kind, _), group in groups.items()
-    ]
+    _refuse_shared_files(parts)
+    merged: list[Source] = [_merged(group) for group in groups.values()]
     first = merged[0].mechanism.domain
     for part in merged:
         if not _number(part):
@@ -46,5 +45,32 @@ def about_one_question(parts: Sequence[Tally | Reports]) -> list[Tally | Reports
     return merged
 
 
-def _number(part: Tally | Reports) -> int:
-    return part.n if isinstance(part, Tally) else len(part)
+def tally_of(source: Source, threads: int | None = None) -> Tally:
+    """The counts of what is decoded."""
+    if isinstance(source, Reports):
+        return source.mechanism.tally(source, threads=threads)
+    return source if isinstance(source, Tally) else source.tally()
+
+
+def _merged(group: list[Any]) -> Source:
+    """One part of several of one type and one mechanism."""
+    first: Source = group[0]
+    if isinstance(first, Reports):
+        return Reports.concatenate(group)
+    if isinstance(first, StoredReports) and len(group) > 1:
+        allowed = "with all files of one mechanism together: ids may come again in others"
+        raise InvalidArgument("parts", group, allowed)
+    return reduce(Tally.merge, group) if isinstance(first, Tally) else first
+
+
+def _refuse_shared_files(parts: Sequence[Source]) -> None:
+    """Refuse to count a file as a part of two."""
+    found = [part.sources for part in parts if not isinstance(part, Reports)]
+    shared = sum(map(len, found)) - len(frozenset().union(*found))
+    if shared:
+        files = "1 file is" if shared == 1 else f"{shared:,} files are"
+        raise MismatchError(f"{files} in two of the parts: their reports would count twice")
+
+
+def _number(part: Source) -> int:
+    return len(part) if isinstance(part, Reports) else tally_of(part).n

@@ -10,7 +10,7 @@ import numpy as np
 
 from deniable.answers.text import Candidates
 from deniable.arrays import Counts, Floats
-from deniable.core.reports import Reports
+from deniable.core.stored import Source
 from deniable.core.tally import Tally
 from deniable.errors import InvalidArgument, require_type
 from deniable.estimation.estimate import Frequencies, check_population
@@ -93,9 +93,7 @@ def estimate_from(evidence: Evidence, choices: Choices) -> Frequencies:
     )
 
 
-def asked(
-    parts: Sequence[Tally | Reports], candidates: Iterable[str] | None
-) -> Sequence[Tally | Reports]:
+def asked(parts: Sequence[Source], candidates: Iterable[str] | None) -> Sequence[Source]:
     """The parts, about the candidates where the answers were any text."""
     if candidates is not None:
         listed: Any = Candidates.of(candidates)

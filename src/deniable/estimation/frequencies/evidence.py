@@ -12,8 +12,9 @@ import numpy as np
 from deniable.arrays import Counts, Floats
 from deniable.core.domain import Domain
 from deniable.core.reports import Reports
+from deniable.core.stored import Source, StoredReports
 from deniable.core.tally import Tally
-from deniable.estimation.parts import about_one_question
+from deniable.estimation.parts import about_one_question, tally_of
 from deniable.mechanisms.frequency import FrequencyOracle, Line, require_oracle
 
 
@@ -23,17 +24,16 @@ class Part:
 
     mechanism: FrequencyOracle
     tally: Tally
-    reports: Reports | None = None
+    reports: Reports | StoredReports | None = None
 
     @classmethod
-    def of(cls, source: Tally | Reports) -> Part:
+    def of(cls, source: Source) -> Part:
         mechanism = require_oracle(source.mechanism)
-        if isinstance(source, Reports):
-            return cls(mechanism, Tally(mechanism).add(source), source)
-        return cls(mechanism, source)
+        reports = None if isinstance(source, Tally) else source
+        return cls(mechanism, tally_of(source), reports)
 
     @property
-    def source(self) -> Tally | Reports:
+    def source(self) -> Source:
         """The most that is known."""
         return self.tally if self.reports is None else self.reports
 
@@ -64,7 +64,7 @@ class Evidence:
     between: float
 
     @classmethod
-    def of(cls, sources: Sequence[Tally | Reports]) -> Evidence:
+    def of(cls, sources: Sequence[Source]) -> Evidence:
         parts = tuple(Part.of(source) for source in about_one_question(sources))
         w = np.array([1 / _variance(part) for part in parts])
         w /= w.sum()
@@ -95,7 +95,7 @@ class Evidence:
         return self.parts[0].mechanism.domain
 
     @property
-    def sources(self) -> list[Tally | Reports]:
+    def sources(self) -> list[Source]:
         return [part.source for part in self.parts]
 
     @cached_property

@@ -10,8 +10,7 @@ from typing import Any
 import numpy as np
 
 from deniable.core.mechanism import Mechanism
-from deniable.core.reports import Reports
-from deniable.core.tally import Tally
+from deniable.core.stored import Source
 from deniable.core.task import Expectation, Query, Task, people_needed, register_task
 from deniable.estimation.estimate import Frequencies
 from deniable.estimation.frequencies.estimator import Choices, asked, estimate_from
@@ -50,7 +49,7 @@ class FrequencyTask(Task):
 
     def estimate(
         self,
-        parts: Sequence[Tally | Reports],
+        parts: Sequence[Source],
         method: str | None = None,
         *,
         candidates: Iterable[str] | None = None,

@@ -8,14 +8,13 @@ from functools import partial
 from typing import Any
 
 from deniable.core.mechanism import Mechanism
-from deniable.core.reports import Reports
-from deniable.core.tally import Tally
+from deniable.core.stored import Source
 from deniable.core.task import Expectation, Task, people_needed, register_task
 from deniable.errors import InvalidArgument, require_type
 from deniable.estimation.estimate import Numbers, check_population
 from deniable.estimation.frequencies.intervals import check_confidence, two_sided_z
 from deniable.estimation.numbers.moments import Moments, moments, pooled
-from deniable.estimation.parts import about_one_question
+from deniable.estimation.parts import about_one_question, tally_of
 from deniable.mechanisms.numbers import DRR
 
 METHOD = "unbiased"
@@ -41,7 +40,7 @@ class MeanTask(Task):
 
     def estimate(
         self,
-        parts: Sequence[Tally | Reports],
+        parts: Sequence[Source],
         method: str | None = None,
         *,
         confidence: float = CONFIDENCE,
@@ -114,9 +113,9 @@ def _check(method: Any, options: dict[str, Any]) -> None:
         raise InvalidArgument("options", sorted(options), allowed)
 
 
-def _pooled(parts: Sequence[Tally | Reports]) -> Moments:
+def _pooled(parts: Sequence[Source]) -> Moments:
     """What all parts say."""
-    tallies = [part if isinstance(part, Tally) else part.mechanism.tally(part) for part in parts]
+    tallies = [tally_of(part) for part in parts]
     mechanisms = [_drr(tally.mechanism) for tally in tallies]
     if mechanisms[0].domain.optional:
         allowed = "one that nobody may skip: what a mean does with skips is not decided yet"

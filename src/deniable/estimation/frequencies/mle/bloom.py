@@ -14,7 +14,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from deniable.arrays import Floats, Indices
-from deniable.estimation.frequencies.mle.supports import Gram, LikelihoodTerm, Sums, pieces
+from deniable.estimation.frequencies.mle.supports import (
+    Gram,
+    LikelihoodTerm,
+    Moments,
+    Sample,
+    Sums,
+    pieces,
+)
 from deniable.mechanisms.cohorts.cohorts import CohortBits
 from deniable.mechanisms.packed import unpacked
 
@@ -24,9 +31,9 @@ class BloomRows(LikelihoodTerm):
 
     mechanism: CohortBits
 
-    def __init__(self, mechanism: CohortBits, groups: list[tuple[int, NDArray[Any]]]) -> None:
-        super().__init__(mechanism, sum(len(rows) for _, rows in groups), gain=1.0)
-        self.groups = groups
+    def __init__(self, mechanism: CohortBits, data: NDArray[Any]) -> None:
+        super().__init__(mechanism, len(data), gain=1.0)
+        self.data, self.groups = data, by_cohort(data)
         self.open = mechanism.domain.is_open
         p, q = float(mechanism.inner.p), float(mechanism.inner.q)
         self.ratios = np.array([(1 - p) / (1 - q), p / q])
@@ -35,7 +42,7 @@ class BloomRows(LikelihoodTerm):
     def sums(self, f: Floats, threads: int | None, *, squares: bool) -> Sums:
         """The second sum by value is of (w^2 - 1) / 3, as a support's would be with gain 1."""
         totals, by_value = np.zeros(3), np.zeros((1 + squares, f.size))
-        for weights in self._weights(1):
+        for weights in self._weights():
             x = weights @ f
             totals += np.log(x).sum(), (1 / x).sum(), (1 / x**2).sum()
             by_value[0] += (1 / x) @ weights - (1 / x).sum()
@@ -43,26 +50,23 @@ class BloomRows(LikelihoodTerm):
                 by_value[1] += (1 / x**2 @ weights**2 - (1 / x**2).sum()) / 3
         return Sums(totals, by_value)
 
-    def gram(self, f: Floats, values: Indices, most: int) -> Gram:
+    def moments(self, f: Floats, values: Indices, sample: Sample, start: int = 0) -> Moments:
         total, single, pairs = 0.0, np.zeros(values.size), np.zeros((values.size, values.size))
-        seen = 0
-        for weights in self._weights(-(-self.n // most)):
+        some = BloomRows(self.mechanism, self.data[sample.rows(start)])
+        for weights in some._weights():
             x = weights @ f
             extra = (weights[:, values] - 1) / x[:, None]
-            seen += x.size
             total += float((1 / x**2).sum())
             single += (1 / x) @ extra
             pairs += extra.T @ extra
-        scale = self.n / seen
-        return Gram(total * scale, single * scale, pairs * scale)
+        return Moments(some.n, Gram(total, single, pairs))
 
-    def _weights(self, stride: int) -> Iterator[Floats]:
-        """Every ``stride``-th row of w, a piece at a time."""
+    def _weights(self) -> Iterator[Floats]:
+        """The rows of w, a piece at a time."""
         for cohort, rows in self.groups:
             cells = self.mechanism.cell_table(slice(cohort, cohort + 1))[0]
-            chosen = np.ascontiguousarray(rows[cohort % stride :: stride])
-            for piece in pieces(0, len(chosen), 8 * cells.shape[1]):
-                yield self._matrix(chosen[piece], cells)
+            for piece in pieces(0, len(rows), 8 * cells.shape[1]):
+                yield self._matrix(rows[piece], cells)
 
     def _matrix(self, rows: NDArray[np.uint8], cells: NDArray[np.uint32]) -> Floats:
         from deniable.kernels.likelihood import bloom_weights
@@ -74,6 +78,14 @@ class BloomRows(LikelihoodTerm):
             bits = unpacked(rows, self.mechanism.width)
             weights[:, size] = self.unknown[bits.sum(axis=1, dtype=np.int64)]
         return weights
+
+
+def by_cohort(data: NDArray[Any]) -> list[tuple[int, NDArray[Any]]]:
+    """Every cohort that reported, with its rows."""
+    order = np.argsort(data["cohort"], kind="stable")
+    cohorts, first = np.unique(data["cohort"][order], return_index=True)
+    groups = np.split(np.ascontiguousarray(data["report"][order]), first[1:])
+    return list(zip(cohorts.tolist(), groups, strict=cohorts.size > 0))
 
 
 def _unknown(width: int, hashes: int, ratios: Floats) -> Floats:

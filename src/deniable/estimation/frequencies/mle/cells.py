@@ -7,7 +7,14 @@ from functools import singledispatch
 import numpy as np
 
 from deniable.arrays import Counts, Floats, Indices
-from deniable.estimation.frequencies.mle.supports import Gram, LikelihoodTerm, Sums, unknown_family
+from deniable.estimation.frequencies.mle.supports import (
+    Gram,
+    LikelihoodTerm,
+    Moments,
+    Sample,
+    Sums,
+    unknown_family,
+)
 from deniable.mechanisms import HR
 from deniable.mechanisms.frequency import FrequencyOracle
 from deniable.mechanisms.hadamard_signs import SignMechanism
@@ -29,9 +36,10 @@ class CountedTerm(LikelihoodTerm):
             by_value.append(self.backward(shares / x))
         return Sums(np.array([value, shares.sum(), (shares / x).sum()]), np.array(by_value))
 
-    def gram(self, f: Floats, values: Indices, most: int) -> Gram:
+    def moments(self, f: Floats, values: Indices, sample: Sample, start: int = 0) -> Moments:
         d = self.counts / (1 + self.gain * self.forward(f)) ** 2
-        return Gram(float(d.sum()), self.backward(d)[values], self.pairs(d, values))
+        gram = Gram(float(d.sum()), self.backward(d)[values], self.pairs(d, values))
+        return Moments(self.n, gram)
 
     def forward(self, f: Floats) -> Floats:
         """The frequency f(S_y) of the values that cell y supports; here only y itself."""

@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike
 from deniable.arrays import Floats
 from deniable.core.mechanism import as_floats
 from deniable.core.reports import Reports
+from deniable.core.stored import Source, StoredReports
 from deniable.core.tally import Tally
 from deniable.errors import InvalidArgument, require_int, require_type
 from deniable.estimation.frequencies.evidence import Evidence
@@ -19,8 +20,10 @@ from deniable.estimation.frequencies.mle.gradients import accelerated
 from deniable.estimation.frequencies.mle.newton import MOST, newton
 from deniable.estimation.frequencies.mle.objective import Objective, Point
 from deniable.estimation.frequencies.mle.shared import term_of_counts, term_of_reports
+from deniable.estimation.frequencies.mle.stored import StoredTerm
 from deniable.estimation.frequencies.mle.supports import LikelihoodTerm
 from deniable.estimation.frequencies.simplex import project
+from deniable.estimation.parts import tally_of
 from deniable.mechanisms.frequency import FrequencyOracle, require_oracle
 
 #: Values up to which Newton's method is used from the start.
@@ -46,7 +49,7 @@ class Maximum:
 
 
 def maximise(
-    parts: Sequence[Reports | Tally],
+    parts: Sequence[Source],
     *,
     tolerance: float = 1e-9,
     most_passes: int = 200,
@@ -72,7 +75,7 @@ def maximise(
     return Maximum(point.f, point.certificate, objective.passes, point.value)
 
 
-def loglikelihood(parts: Sequence[Reports | Tally], f: ArrayLike) -> float:
+def loglikelihood(parts: Sequence[Source], f: ArrayLike) -> float:
     """The log-likelihood of a report on average at f, up to the constant of `maximise`."""
     objective, _ = _open(parts, None, 0)
     return objective.at(_distribution(f, objective.size)).value
@@ -90,7 +93,7 @@ def solve(objective: Objective, start: Floats, tolerance: float, most_passes: in
     return newton(objective, start, tolerance, most_passes)
 
 
-def information(parts: Sequence[Reports | Tally], f: ArrayLike, *, sample: int = 50_000) -> Floats:
+def information(parts: Sequence[Source], f: ArrayLike, *, sample: int = 50_000) -> Floats:
     """The Fisher information a report at f: mean_i w_i w_i^T / (W f)_i^2, a k x k matrix.
 
     w_iv is 1 + (rho - 1) [v in S_i]. At most ``sample`` reports of each part are read.
@@ -101,7 +104,7 @@ def information(parts: Sequence[Reports | Tally], f: ArrayLike, *, sample: int =
 
 
 def efficient(
-    parts: Sequence[Reports | Tally], maximum: Maximum, *, sample: int = 50_000
+    parts: Sequence[Source], maximum: Maximum, *, sample: int = 50_000
 ) -> tuple[Floats, Floats]:
     """Nearly unbiased frequencies with the least variance, and their covariance matrix.
 
@@ -145,9 +148,7 @@ def _plane_inverse(matrix: Floats) -> Floats:
     return np.asarray(np.linalg.inv(bordered)[:size, :size], dtype=np.float64)
 
 
-def _open(
-    parts: Sequence[Reports | Tally], threads: int | None, memory: int
-) -> tuple[Objective, Evidence]:
+def _open(parts: Sequence[Source], threads: int | None, memory: int) -> tuple[Objective, Evidence]:
     """The likelihood of the parts that are not empty, and what their counts say."""
     if not isinstance(parts, Sequence):
         raise InvalidArgument("parts", parts, "a list of tallies or reports")
@@ -155,7 +156,7 @@ def _open(
     found: list[LikelihoodTerm] = []
     counted: dict[FrequencyOracle, Tally] = {}
     for source in parts:
-        tally = _tally(source, threads)
+        tally = tally_of(source, threads)
         mechanism = require_oracle(tally.mechanism)
         if mechanism.counts_suffice:
             counted[mechanism] = counted.get(mechanism, Tally(mechanism)).merge(tally)
@@ -163,7 +164,7 @@ def _open(
             raise _insufficient(mechanism)
         elif tally.n:
             tallies.append(tally)
-            found.append(term_of_reports(mechanism, source.data, memory))
+            found.append(_term(mechanism, source, memory))
     merged = {mechanism: tally for mechanism, tally in counted.items() if tally.n}
     found += [term_of_counts(mechanism, tally.counts) for mechanism, tally in merged.items()]
     if not found:
@@ -171,11 +172,12 @@ def _open(
     return Objective(found, threads), Evidence.of([*tallies, *merged.values()])
 
 
-def _tally(source: Reports | Tally, threads: int | None) -> Tally:
-    if isinstance(source, Tally):
-        return source
-    require_type("parts", source, Reports)
-    return source.mechanism.tally(source, threads=threads)
+def _term(
+    mechanism: FrequencyOracle, source: Reports | StoredReports, memory: int
+) -> LikelihoodTerm:
+    if isinstance(source, StoredReports):
+        return StoredTerm(mechanism, source)
+    return term_of_reports(mechanism, source.data, memory)
 
 
 def _insufficient(mechanism: FrequencyOracle) -> InvalidArgument:

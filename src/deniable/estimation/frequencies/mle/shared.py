@@ -7,15 +7,23 @@ those of the inner mechanism under g_j. What lies outside of the candidates is s
 from __future__ import annotations
 
 from abc import abstractmethod
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from deniable.arrays import Counts, Floats, Indices
-from deniable.estimation.frequencies.mle.bloom import BloomRows
+from deniable.estimation.frequencies.mle.bloom import BloomRows, by_cohort
 from deniable.estimation.frequencies.mle.cells import CountedTerm, HadamardTerm, term_of_counts
-from deniable.estimation.frequencies.mle.supports import Gram, LikelihoodTerm, Sums, term_of_reports
+from deniable.estimation.frequencies.mle.supports import (
+    Gram,
+    LikelihoodTerm,
+    Moments,
+    Sample,
+    Sums,
+    term_of_reports,
+)
 from deniable.mechanisms.cohorts.cohorts import CohortBits, CohortIndices, CohortMechanism
 from deniable.mechanisms.frequency import FrequencyOracle
 
@@ -52,18 +60,23 @@ class Shared(LikelihoodTerm):
         totals, by_cell = self.cell_sums(g, threads, squares=squares)
         return Sums(totals, np.array([self.gathered(row.reshape(g.shape)) for row in by_cell]))
 
-    def gram(self, f: Floats, values: Indices, most: int) -> Gram:
-        """From some of the cohorts if there are more reports than ``most``."""
+    def sample(self, most: int) -> Sample:
+        """All reports of some of the cohorts."""
+        return cohort_sample([cohort for cohort, _ in self.parts], self.n, most)
+
+    def moments(self, f: Floats, values: Indices, sample: Sample, start: int = 0) -> Moments:
         g, cells = self.masses(f), np.arange(self.mechanism.width)
-        used = self.parts[:: -(-self.n // most)]
-        scale = self.n / sum(part.n for _, part in used)
+        seen, used = 0, set(sample.cohorts)
         total, single, pairs = 0.0, np.zeros(values.size), np.zeros((values.size, values.size))
-        for cohort, part in used:
-            gram, held = part.gram(g[cohort], cells, most), self._held(cohort, values)
-            total += gram.total
-            single += gram.single @ held
-            pairs += held.T @ (gram.pairs @ held)
-        return Gram(total * scale, single * scale, pairs * scale)
+        for cohort, part in self.parts:
+            if cohort in used:
+                more, gram = part.moments(g[cohort], cells, Sample(1))
+                held = self._held(cohort, values)
+                seen += more
+                total += gram.total
+                single += gram.single @ held
+                pairs += held.T @ (gram.pairs @ held)
+        return Moments(seen, Gram(total, single, pairs))
 
     def _held(self, cohort: int, values: Indices) -> Floats:
         """The matrix M_j, cells x values."""
@@ -73,6 +86,11 @@ class Shared(LikelihoodTerm):
         held[cells[values[listed]], listed] = 1.0
         held[:, values == cells.size] = 1 / self.mechanism.width
         return held
+
+
+def cohort_sample(cohorts: Sequence[int], n: int, most: int) -> Sample:
+    """Some of the cohorts that reported, so that about ``most`` of n reports are looked at."""
+    return Sample(1, tuple(cohorts[:: -(-n // most)]))
 
 
 class SharedCells(Shared):
@@ -107,7 +125,7 @@ class SharedRows(Shared):
         super().__init__(mechanism, len(data))
         self.parts = [
             (cohort, term_of_reports(mechanism.inner, rows, memory))
-            for cohort, rows in _by_cohort(data)
+            for cohort, rows in by_cohort(data)
         ]
 
     def cell_sums(self, g: Floats, threads: int | None, *, squares: bool) -> Sums:
@@ -119,14 +137,6 @@ class SharedRows(Shared):
         return Sums(totals, by_cell)
 
 
-def _by_cohort(data: NDArray[Any]) -> list[tuple[int, NDArray[Any]]]:
-    """Every cohort that reported, with its rows."""
-    order = np.argsort(data["cohort"], kind="stable")
-    cohorts, first = np.unique(data["cohort"][order], return_index=True)
-    groups = np.split(np.ascontiguousarray(data["report"][order]), first[1:])
-    return list(zip(cohorts.tolist(), groups, strict=True))
-
-
 @term_of_counts.register
 def _(mechanism: CohortIndices, counts: Counts) -> LikelihoodTerm:
     return SharedCells(mechanism, counts)
@@ -135,7 +145,7 @@ def _(mechanism: CohortIndices, counts: Counts) -> LikelihoodTerm:
 @term_of_reports.register
 def _(mechanism: CohortBits, data: NDArray[Any], memory: int) -> LikelihoodTerm:
     if mechanism.hashes > 1:
-        return BloomRows(mechanism, _by_cohort(data))
+        return BloomRows(mechanism, data)
     return SharedRows(mechanism, data, memory)
 
 

@@ -41,6 +41,35 @@ class Gram(NamedTuple):
     single: Floats
     pairs: Floats
 
+    def plus(self, other: Gram) -> Gram:
+        """Those of the reports of both."""
+        return Gram(self.total + other.total, self.single + other.single, self.pairs + other.pairs)
+
+    def times(self, factor: float) -> Gram:
+        """Those of as many times the reports."""
+        return Gram(factor * self.total, factor * self.single, factor * self.pairs)
+
+
+class Moments(NamedTuple):
+    """The second moments of some of the reports, and how many these are."""
+
+    seen: int
+    gram: Gram
+
+
+class Sample(NamedTuple):
+    """Which reports are looked at: every ``stride``-th; or those of some cohorts.
+
+    It does not depend on how the reports are cut into pieces, nor on chance.
+    """
+
+    stride: int
+    cohorts: tuple[int, ...] = ()
+
+    def rows(self, start: int) -> slice:
+        """The rows of a piece, of which the first has this number among all reports."""
+        return slice(-start % self.stride, None, self.stride)
+
 
 class LikelihoodTerm(ABC):
     """``n`` reports of one mechanism, with ``gain`` = rho - 1."""
@@ -57,11 +86,23 @@ class LikelihoodTerm(ABC):
         """The sums that value, gradient and curvature at f are made of: one pass."""
 
     @abstractmethod
+    def moments(self, f: Floats, values: Indices, sample: Sample, start: int = 0) -> Moments:
+        """The second moments at f for some values, of a sample.
+
+        ``start`` is the number of the first report, if these are a piece of all.
+        """
+
+    def sample(self, most: int) -> Sample:
+        """About ``most`` of the reports."""
+        return Sample(-(-self.n // most))
+
     def gram(self, f: Floats, values: Indices, most: int) -> Gram:
         """The second moments at f for some values.
 
-        From at most ``most`` of the reports, and scaled up to all.
+        From about ``most`` of the reports, and scaled up to all.
         """
+        seen, found = self.moments(f, values, self.sample(most))
+        return found.times(self.n / seen)
 
     def blocks(self, f: Floats) -> tuple[Indices, Floats]:
         """The block of each value, and the usual entry of the Hessian between values of a block.
@@ -93,11 +134,10 @@ class Rows(LikelihoodTerm):
 
         return _in_threads(work, len(self.words), threads)
 
-    def gram(self, f: Floats, values: Indices, most: int) -> Gram:
-        """Row by row as floating-point numbers; which rows are taken does not depend on chance."""
-        stride = 1 if self.weights.size else -(-len(self.words) // most)
-        words = self.words[::stride]
-        weights = self.weights if self.weights.size else np.full(len(words), self.n / len(words))
+    def moments(self, f: Floats, values: Indices, sample: Sample, start: int = 0) -> Moments:
+        """Row by row as floating-point numbers; all rows, where they have weights."""
+        words = self.words if self.weights.size else self.words[sample.rows(start)]
+        weights = self.weights if self.weights.size else np.ones(len(words))
         total, single, pairs = 0.0, np.zeros(values.size), np.zeros((values.size, values.size))
         for rows in pieces(0, len(words), 8 * f.size):
             supports = unpacked(words[rows], f.size).astype(np.float64)
@@ -107,7 +147,7 @@ class Rows(LikelihoodTerm):
             single += d @ supports
             supports *= np.sqrt(d)[:, None]
             pairs += supports.T @ supports
-        return Gram(total, single, pairs)
+        return Moments(int(weights.sum()), Gram(total, single, pairs))
 
 
 class HashedRows(LikelihoodTerm):
@@ -131,11 +171,9 @@ class HashedRows(LikelihoodTerm):
 
         return _in_threads(work, self.n, threads)
 
-    def gram(self, f: Floats, values: Indices, most: int) -> Gram:
-        sample = self.data[:: -(-self.n // most)]
-        gram = Rows(self.mechanism, supports_of(self.mechanism, sample)).gram(f, values, most)
-        scale = self.n / len(sample)
-        return Gram(gram.total * scale, gram.single * scale, gram.pairs * scale)
+    def moments(self, f: Floats, values: Indices, sample: Sample, start: int = 0) -> Moments:
+        some = supports_of(self.mechanism, self.data[sample.rows(start)])
+        return Rows(self.mechanism, some).moments(f, values, Sample(1))
 
 
 @singledispatch
