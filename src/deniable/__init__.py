@@ -29,6 +29,8 @@ if TYPE_CHECKING:
     from deniable.device.memo import Memo as Memo
     from deniable.device.memo import MemoryMemo as MemoryMemo
     from deniable.device.memo_file import FileMemo as FileMemo
+    from deniable.engines import report_files as report_files
+    from deniable.engines import tally_files as tally_files
     from deniable.estimation import Estimate as Estimate
     from deniable.estimation import Frequencies as Frequencies
     from deniable.estimation import Numbers as Numbers
@@ -121,6 +123,8 @@ _HOMES = {
     "Reports": "core.reports",
     "Tally": "core.tally",
     "combine": "estimation",
+    "report_files": "engines",
+    "tally_files": "engines",
 }
 _MECHANISMS = (
     "BLH", "BRR", "CMS", "DRR", "GRR", "HCMS", "HR", "HRR", "LBLH", "LGRR", "LOLH", "LOSUE", "LOUE",

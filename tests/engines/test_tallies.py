@@ -162,9 +162,9 @@ def test_foreign_and_damaged_files_are_named(tmp_path):
             tally_files([good, bad], duplicates="drop")
         assert "bad.parquet" in str(caught.value)
 
-    refused(b"no Parquet", "cannot be read as a Parquet file")
-    refused(whole[:-100], "cannot be read as a Parquet file")
-    refused(b"", "cannot be read as a Parquet file")
+    refused(b"no Parquet", "is not a Parquet file")
+    refused(whole[:-100], "is not a Parquet file")
+    refused(b"", "is not a Parquet file")
     other = dn.GRR(5, 1.0)
     refused(write(tmp_path / "x", some(other)).read_bytes(), "different mechanisms", MismatchError)
     for table in (

@@ -16,6 +16,7 @@ from deniable.cli.commands.manipulate import manipulate
 from deniable.cli.commands.reproduce import reproduce
 from deniable.cli.commands.start import demo
 from deniable.cli.commands.store import backup, export, import_, purge, verify_store
+from deniable.cli.commands.tally import tally
 from deniable.cli.help import PlainCommand, PlainGroup
 
 app = typer.Typer(
@@ -33,7 +34,7 @@ _COMMANDS = {
     "Collect": (init, check, serve, token),
     "Look after a store": (verify_store, backup, purge, export, import_),
     "Choose": (mechanisms, methods, simulate, bench),
-    "Estimate": (estimate, series),
+    "Estimate": (tally, estimate, series),
     "Check": (audit, budget, ledger, manipulate, reproduce),
 }
 for _panel, _members in _COMMANDS.items():

@@ -11,21 +11,57 @@ from typing import Any
 from deniable.core.reports import Reports
 from deniable.core.stored import Source
 from deniable.core.tally import MAGIC, Tally
+from deniable.engines.base import Engine
+from deniable.engines.duplicates import require_rule
+from deniable.engines.files import SUFFIX, Place, about, find, plain
+from deniable.engines.progress import Progress
+from deniable.engines.stored import by_mechanism
+from deniable.engines.tallying import TALLY_SUFFIX
 from deniable.errors import CorruptData, InvalidArgument, MismatchError
+from deniable.estimation.parts import refuse_shared_files
 from deniable.mechanisms import Mechanism, from_spec
 from deniable.rounds.rounds import MAGIC as ROUNDS
 from deniable.rounds.rounds import Round, Rounds
 from deniable.texts import tidy
 
+#: Reports of so many bytes in all are read once and kept; more are read again in every pass.
+HELD = 1 << 28
 
-def read_sources(files: Sequence[Path], spec: Path | None) -> list[Tally | Reports]:
-    """Each file as a tally or as reports; ``spec`` names the mechanism that they must have."""
-    names = [str(file.resolve()) for file in files]
-    if len(set(names)) < len(names):
-        allowed = "different files: the reports of one that is given twice would count twice"
-        raise InvalidArgument("files", [str(file) for file in files], allowed)
+
+def read_sources(
+    paths: Sequence[str],
+    spec: Path | None,
+    engine: Engine,
+    duplicates: str,
+    progress: Progress,
+) -> list[Source]:
+    """The tallies and reports of files, folders and addresses.
+
+    ``spec`` names the mechanism that they must have.
+    """
+    rule = require_rule(duplicates)
     mechanism = None if spec is None else read_mechanism(spec)
-    return [_read(file, mechanism) for file in files]
+    reports: list[Place] = []
+    tallies: list[Tally] = []
+    for place in find(paths, SUFFIX, TALLY_SUFFIX):
+        found = None if place.path.endswith(SUFFIX) else _tally(place, mechanism)
+        if found is None:
+            reports.append(place)
+        else:
+            tallies.append(found)
+    stored = by_mechanism(reports, rule, engine, mechanism=mechanism, progress=progress)
+    refuse_shared_files([*tallies, *stored])
+    return [*tallies, *(part.held() if part.nbytes <= HELD else part for part in stored)]
+
+
+def _tally(place: Place, mechanism: Mechanism | None) -> Tally | None:
+    """The tally of a file, if it is one."""
+    with plain(place) as file, about(place):
+        start = file.read(max(len(MAGIC), len(ROUNDS)))
+        if start.startswith(ROUNDS):
+            allowed = "reports or tallies; `deniable series` reads a file of rounds, alone"
+            raise InvalidArgument("files", str(place), allowed)
+        return Tally.from_bytes(start + file.read(), mechanism) if start.startswith(MAGIC) else None
 
 
 def about_question(parts: Sequence[Source], question: str | None) -> Sequence[Source]:

@@ -54,6 +54,18 @@ Options = Annotated[
     typer.Option("--option", "-o", help="NAME=JSON of the method, e.g. iterations=100."),
 ]
 
+EngineName = Annotated[
+    str, typer.Option("--engine", help="What reads the files: local (this machine) or spark.")
+]
+Master = Annotated[
+    str | None,
+    typer.Option(help="Address of the Spark cluster (default: that of Spark's configuration)."),
+]
+Duplicates = Annotated[
+    str,
+    typer.Option(help="What to do with copies of files and with ids that repeat: refuse or drop."),
+]
+
 
 def check_charts(paths: list[Path] | None) -> None:
     """Find out before the work whether its charts can be drawn and saved."""

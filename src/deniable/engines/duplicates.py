@@ -29,6 +29,7 @@ LOTS = 16
 #: An odd number that spreads what differs between two ids over 64 bits.
 _ODD = 0x9E3779B97F4A7C15
 _BUFFER = 1 << 20
+_DROP = "duplicates='drop', or --duplicates drop"
 
 Rows = NDArray[np.int64]
 NONE: Rows = np.empty(0, dtype=np.int64)
@@ -65,7 +66,7 @@ def without_copies(files: Sequence[ReportFile], rule: Duplicates) -> list[Report
         elif rule is Duplicates.refuse:
             raise MismatchError(
                 f"{file.place} is a copy of {same.place}: its reports would count twice. "
-                "Remove one of them, or count copies once with duplicates='drop'"
+                f"Remove one of them, or count copies once: {_DROP}"
             )
     return kept
 
@@ -116,7 +117,7 @@ def _told(cut: Sequence[Piece], rows: Rows) -> str:
     ids = "1 report has an id" if rows.size == 1 else f"{rows.size:,} reports have ids"
     return (
         f"{ids} that came before: the first is row {number:,} of {piece.place}. "
-        "Find out why they were written twice, or count each id once with duplicates='drop'"
+        f"Find out why they were written twice, or count each id once: {_DROP}"
     )
 
 

@@ -107,8 +107,11 @@ def find(paths: Sequence[str | Path], *suffixes: str) -> list[Place]:
 
 
 def _found(path: str, suffixes: tuple[str, ...]) -> Iterator[Place]:
-    fs = pyarrow_fs()
     address = path if "://" in path else ""
+    if not address and not Path(path).is_dir():  # tallies are read without Arrow
+        yield Place(str(Path(path).resolve(strict=True)))
+        return
+    fs = pyarrow_fs()
     system, inner = _located(address)
     if isinstance(system, fs.LocalFileSystem):  # whatever the form of its address
         address, inner = "", str(Path(inner or path).resolve())
@@ -162,6 +165,13 @@ def opened(place: Place) -> Iterator[Any]:
         yield file
 
 
+@contextmanager
+def plain(place: Place) -> Iterator[Any]:
+    """A file, open for reading from its beginning; without Arrow, if it is on this machine."""
+    with opened(place) if place.address else Path(place.path).open("rb") as file:
+        yield file
+
+
 def fingerprint(file: Any) -> str:
     """A name for the contents of an open file: SHA-256 of its size and of three samples.
 
@@ -211,7 +221,7 @@ def _parquet(file: Any, place: Place) -> Iterator[Any]:
         with pq.ParquetFile(file, buffer_size=FETCHED) as parquet:
             yield parquet
     except (arrow.ArrowException, OSError) as error:
-        raise CorruptData(f"{place} cannot be read as a Parquet file: {error}") from error
+        raise CorruptData(f"{place} is not a Parquet file: {error}") from error
 
 
 @contextmanager

@@ -13,7 +13,7 @@ from deniable.core.stored import Pass, StoredReports, Value
 from deniable.core.tally import Tally
 from deniable.engines.base import Engine, Job
 from deniable.engines.duplicates import Duplicates, require_rule
-from deniable.engines.files import Piece, find, look
+from deniable.engines.files import Piece, Place, ReportFile, find, look
 from deniable.engines.local import LocalEngine
 from deniable.engines.progress import Progress, silent, watching
 from deniable.engines.selection import Reading, Selection
@@ -131,6 +131,19 @@ class ReportFiles(StoredReports):
     def about(self, question: str) -> ReportFiles:
         return self._seen(replace(self.view, question=question))
 
+    @property
+    def nbytes(self) -> int:
+        """The memory that all reports would take."""
+        return self._selection.n * self._selection.mechanism.dtype.itemsize
+
+    def held(self) -> Reports:
+        """All reports in memory."""
+        parts = [Reports.of(self._selection.mechanism, [])]
+        for piece in self._selection.pieces:
+            with self._selection.reading.batches(piece) as batches:
+                parts += batches
+        return self.view.of(Reports.concatenate(parts))
+
     @cached_property
     def _counted(self) -> Counted:
         if not self._selection.pieces:
@@ -167,3 +180,21 @@ def report_files(
     rule, engine = require_rule(duplicates), engine or LocalEngine()
     files = look(find(paths), mechanism)
     return ReportFiles(Selection.of(files, rule, engine, progress), engine, progress)
+
+
+def by_mechanism(
+    places: Sequence[Place],
+    rule: Duplicates,
+    engine: Engine,
+    *,
+    mechanism: Mechanism | None = None,
+    progress: Progress = silent,
+) -> list[ReportFiles]:
+    """All reports in some files, those of each mechanism together."""
+    groups: dict[Mechanism, list[ReportFile]] = {}
+    for file in look(places, mechanism):
+        groups.setdefault(file.mechanism, []).append(file)
+    return [
+        ReportFiles(Selection.of(files, rule, engine, progress), engine, progress)
+        for files in groups.values()
+    ]

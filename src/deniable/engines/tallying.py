@@ -9,6 +9,8 @@ from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from tempfile import mkdtemp, mkstemp
+from urllib.parse import quote
 
 from deniable.canonical import canonical
 from deniable.core.mechanism import Mechanism
@@ -20,11 +22,12 @@ from deniable.engines.local import LocalEngine
 from deniable.engines.progress import Progress, silent, watching
 from deniable.engines.selection import Reading, Selection
 from deniable.errors import CorruptData, InvalidArgument
-from deniable.storage.files import create
 
 #: The values of the keys that tallies are made by.
 Group = tuple[str, ...]
 Tallies = dict[Group, Tally]
+#: How the names of files with tallies end.
+TALLY_SUFFIX = ".tally"
 _MAGIC = b"DNPARTS"
 #: Seconds between two times that unfinished work is kept.
 PACE = 10.0
@@ -107,6 +110,33 @@ def _tallies(
     return dict(sorted(found.items()))
 
 
+def check_output(output: Path) -> None:
+    """Refuse to write over anything, or into a folder that is not there."""
+    if output.exists() or output.is_symlink():
+        raise InvalidArgument("output", str(output), "a name that nothing has yet")
+    if not output.parent.is_dir():
+        raise InvalidArgument("output", str(output), "in a folder that exists")
+
+
+def write_tallies(tallies: Tallies, by: Sequence[str], output: Path) -> dict[Path, Tally]:
+    """Write tallies: the only one to a file, or those of groups into a folder.
+
+    Its names are the keys: ``output/region=north/week=1.tally``. The folder appears as a whole.
+    """
+    if not by:
+        write_whole(output, tallies[()].to_bytes())
+        return {output: tallies[()]}
+    fresh, written = Path(mkdtemp(dir=output.parent, prefix=f".{output.name}.")), {}
+    for group, tally in tallies.items():
+        names = [f"{key}={quote(value, safe='')}" for key, value in zip(by, group, strict=True)]
+        inner = Path(*names[:-1], names[-1] + TALLY_SUFFIX)
+        (fresh / inner).parent.mkdir(parents=True, exist_ok=True)
+        write_whole(fresh / inner, tally.to_bytes())
+        written[output / inner] = tally
+    fresh.rename(output)
+    return written
+
+
 class Notes:
     """What was done of a job, in a file, so that it can go on after an interruption.
 
@@ -181,10 +211,9 @@ class Notes:
 
 def write_whole(path: Path, data: bytes) -> None:
     """Put a file into place: it has these bytes, or those that it had before."""
-    fresh = path.with_name(path.name + ".new")
-    fresh.unlink(missing_ok=True)
-    with os.fdopen(create(fresh), "wb") as file:
+    handle, fresh = mkstemp(dir=path.parent, prefix=f".{path.name}.")
+    with os.fdopen(handle, "wb") as file:
         file.write(data)
         file.flush()
         os.fsync(file.fileno())
-    fresh.replace(path)
+    Path(fresh).replace(path)

@@ -9,7 +9,7 @@ from typing import Any
 from deniable.core.reports import Reports
 from deniable.core.stored import Source, StoredReports
 from deniable.core.tally import Tally
-from deniable.errors import InvalidArgument, MismatchError
+from deniable.errors import InvalidArgument, MismatchError, require_type
 
 
 def require_parts(parts: Any) -> Sequence[Source]:
@@ -33,7 +33,7 @@ def about_one_question(parts: Sequence[Source]) -> list[Source]:
     known = [fingerprint for fingerprint in fingerprints if fingerprint]
     if len({id(part) for part in parts}) < len(parts) or len({*known}) < len(known):
         raise InvalidArgument("parts", parts, "all different: one is there twice")
-    _refuse_shared_files(parts)
+    refuse_shared_files(parts)
     merged: list[Source] = [_merged(group) for group in groups.values()]
     first = merged[0].mechanism.domain
     for part in merged:
@@ -47,9 +47,12 @@ def about_one_question(parts: Sequence[Source]) -> list[Source]:
 
 def tally_of(source: Source, threads: int | None = None) -> Tally:
     """The counts of what is decoded."""
-    if isinstance(source, Reports):
-        return source.mechanism.tally(source, threads=threads)
-    return source if isinstance(source, Tally) else source.tally()
+    if isinstance(source, Tally):
+        return source
+    if isinstance(source, StoredReports):
+        return source.tally()
+    require_type("parts", source, Reports)
+    return source.mechanism.tally(source, threads=threads)
 
 
 def _merged(group: list[Any]) -> Source:
@@ -63,7 +66,7 @@ def _merged(group: list[Any]) -> Source:
     return reduce(Tally.merge, group) if isinstance(first, Tally) else first
 
 
-def _refuse_shared_files(parts: Sequence[Source]) -> None:
+def refuse_shared_files(parts: Sequence[Source]) -> None:
     """Refuse to count a file as a part of two."""
     found = [part.sources for part in parts if not isinstance(part, Reports)]
     shared = sum(map(len, found)) - len(frozenset().union(*found))

@@ -12,8 +12,11 @@ from deniable.cli.options import (
     CandidatesFile,
     Chart,
     Confidence,
+    Duplicates,
+    EngineName,
     Errors,
     Layout,
+    Master,
     MethodName,
     Options,
     Population,
@@ -32,8 +35,11 @@ if TYPE_CHECKING:
 
 
 def estimate(
-    files: Annotated[
-        list[Path], typer.Argument(help="Reports (Parquet) or tallies; all are combined.")
+    paths: Annotated[
+        list[str],
+        typer.Argument(
+            help="Reports (Parquet) or tallies: files, folders or addresses. All are combined."
+        ),
     ],
     mechanism: Spec = None,
     method: MethodName = None,
@@ -50,20 +56,27 @@ def estimate(
     candidates: CandidatesFile = None,
     ask: Asked = None,
     option: Options = None,
+    duplicates: Duplicates = "refuse",
+    engine: EngineName = "local",
+    master: Master = None,
     layout: Layout = Format.table,
     chart: Chart = None,
 ) -> None:
     """Estimate shares or means, with intervals, from files of reports or tallies."""
     from deniable.cli.files import about_question, read_sources
+    from deniable.cli.progress import shown
+    from deniable.engines.named import engine_named
     from deniable.estimation import combine
 
     check_charts(chart)
-    parts = about_question(read_sources(files, mechanism), question)
-    chosen = _chosen(parts[0].mechanism, candidates, ask, option, errors=errors)
-    # Those who drew a question are a sample of all respondents.
-    about = population or ("respondents" if question is None else "everyone")
-    chosen |= {"confidence": confidence, "population": about, "simultaneous": simultaneous}
-    found = combine(parts, method, **chosen)
+    with shown() as progress:
+        read = read_sources(paths, mechanism, engine_named(engine, master), duplicates, progress)
+        parts = about_question(read, question)
+        chosen = _chosen(parts[0].mechanism, candidates, ask, option, errors=errors)
+        # Those who drew a question are a sample of all respondents.
+        about = population or ("respondents" if question is None else "everyone")
+        chosen |= {"confidence": confidence, "population": about, "simultaneous": simultaneous}
+        found = combine(parts, method, **chosen)
     print_result(found, layout)
     save_charts(chart, found.chart)
 
