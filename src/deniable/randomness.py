@@ -13,6 +13,7 @@ gets a key from elsewhere: that is a simulation.
 
 from __future__ import annotations
 
+import hmac
 import os
 from bisect import bisect_right
 from collections.abc import Sequence
@@ -102,6 +103,16 @@ def draw_key(rng: Generator | None) -> bytes:
     if not isinstance(rng, np.random.Generator):
         raise InvalidArgument("rng", rng, "None (secure coins) or a numpy.random.Generator")
     return rng.bytes(KEY_BYTES)
+
+
+def derived_key(secret: bytes, *parts: str | bytes) -> bytes:
+    """The key that belongs to some parts: HMAC-SHA256, under ``secret``, of them and their lengths.
+
+    Without the secret, keys of different parts look like fresh ones.
+    """
+    encoded = [part.encode() if isinstance(part, str) else part for part in parts]
+    message = b"".join(len(part).to_bytes(8, "big") + part for part in encoded)
+    return hmac.digest(secret, message, "sha256")
 
 
 class Keystream:

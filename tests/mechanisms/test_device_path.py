@@ -18,19 +18,21 @@ PATH = [
     SOURCE / "device" / "memo.py",
     SOURCE / "protocols" / "thresh" / "device.py",
     *(SOURCE / "collection" / f"{name}.py" for name in ("bulk", "client", "reporting", "wire")),
+    *(SOURCE / "engines" / name for name in ("privatising.py",)),
     *sorted((SOURCE / "mechanisms").rglob("*.py")),
     *(path for path in sorted((SOURCE / "kernels").glob("*.py")) if path.stem != "columns"),
 ]
 #: Works on reports that were made long ago, in floating point.
 DECODING = SOURCE / "kernels" / "likelihood.py"
 DEVICE_METHODS = {
-    *("report", "fill", "of", "_one_by_one", "below", "choice", "pick"),
+    *("report", "fill", "of", "_one_by_one", "report_each", "below", "choice", "pick"),
     *("randomised", "fill_rows", "_randomised", "_fill_inner", "fill_hashed", "ask", "flip"),
     *("begin", "key", "memoise", "instant", "permanent_row", "reported_row", "_step", "_steps"),
     *("begin_all", "keys_of", "memoise_all", "instant_all", "_asked_rows", "_yes_rows"),
     *("cells_of", "_code", "codes", "keys", "columns", "mixed", "mixed_all", "permuted"),
     *("clamped_laplace", "vote", "estimate", "_wants_update"),
     *("recall_begun", "recall_kept", "_coins", "has_bit", "report_always", "always"),
+    *("row_coins", "encoded", "write", "_column", "_of"),
     *("_made", "_draw", "respond", "row", "_batch", "_drawn", "randomise", "_in_bulk"),
 }
 PRIVATISING = {

@@ -327,25 +327,33 @@ class Mechanism(ABC):
         return self.layout.pack(reports)
 
     def randomise(
-        self, indices: NDArray[Any], key: bytes, threads: int | None = None
+        self, indices: NDArray[Any], key: bytes, threads: int | None = None, *, stream: int = 0
     ) -> NDArray[Any]:
         """A column of reports of values that `Domain.encode` has checked, with a fresh key.
 
+        It reads the streams of the key from number ``stream`` on, one for each chunk.
         Run by the device.
         """
         if len(indices) <= SMALL_JOB:
-            return self._one_by_one(indices, Keystream(key))
-        return self._in_bulk(indices, key, threads)
+            return self._one_by_one(indices, Keystream(key, stream))
+        return self._in_bulk(indices, key, threads, stream)
 
     def _one_by_one(self, indices: NDArray[Any], keystream: Keystream) -> NDArray[Any]:
+        size = self.coin_words * WORD_BYTES
+        return self.report_each(indices, (keystream.bytes(size) for _ in range(len(indices))))
+
+    def report_each(self, indices: NDArray[Any], coins: Iterable[bytes]) -> NDArray[Any]:
+        """A column of reports of checked values, each with coins of its own. Run by the device."""
         reports = []
-        for value in indices.tolist():
-            coins = ByteCoins(keystream.bytes(self.coin_words * WORD_BYTES))
-            reports.append(self.report(value, coins))
-            coins.finish()
+        for value, words in zip(indices.tolist(), coins, strict=True):
+            drawn = ByteCoins(words)
+            reports.append(self.report(value, drawn))
+            drawn.finish()
         return self.pack(reports)
 
-    def _in_bulk(self, indices: NDArray[Any], key: bytes, threads: int | None) -> NDArray[Any]:
+    def _in_bulk(
+        self, indices: NDArray[Any], key: bytes, threads: int | None, stream: int
+    ) -> NDArray[Any]:
         from deniable.kernels.threads import run, thread_count
 
         n = len(indices)
@@ -357,7 +365,7 @@ class Mechanism(ABC):
             keystream = Keystream(key)
             for chunk in range(first, chunks, workers):
                 part = slice(chunk * CHUNK, (chunk + 1) * CHUNK)
-                keystream.seek(chunk)
+                keystream.seek(stream + chunk)
                 self.fill(indices[part].astype(self.domain.dtype), data[part], keystream)
 
         run(work, range(workers))

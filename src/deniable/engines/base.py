@@ -1,8 +1,9 @@
 """The contract of engines: read each piece of some files, and merge what was read.
 
 A piece may be read more than once, by another thread, process or machine: tasks are retried, and
-slow ones are started again elsewhere. So a job has no effects but its result, results name the
-pieces that they are made of, and a piece that would count twice, or not at all, is refused here.
+slow ones are started again elsewhere. So a job has no effects but its result, or only such that
+twice is the same as once; results name the pieces that they are made of, and a piece that would
+count twice, or not at all, is refused here.
 """
 
 from __future__ import annotations
