@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from deniable.device.memo import MemoryMemo as MemoryMemo
     from deniable.device.memo_file import FileMemo as FileMemo
     from deniable.engines import report_files as report_files
+    from deniable.engines import spark as spark
     from deniable.engines import tally_files as tally_files
     from deniable.estimation import Estimate as Estimate
     from deniable.estimation import Frequencies as Frequencies
@@ -124,6 +125,7 @@ _HOMES = {
     "Tally": "core.tally",
     "combine": "estimation",
     "report_files": "engines",
+    "spark": "engines",
     "tally_files": "engines",
 }
 _MECHANISMS = (

@@ -3,16 +3,19 @@
 import sys
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 import deniable as dn
 from deniable.engines import LocalEngine, tally_files
 from deniable.engines.files import find, look, pieces
+from deniable.engines.privatising import PrivatiseJob, privatise_files
 from deniable.engines.spark import SparkEngine
 from deniable.engines.spark.session import require_java
 from deniable.engines.tallying import TallyJob
 from deniable.errors import CorruptData, EngineUnavailable, InvalidArgument, MismatchError
-from spark_toys import Accumulates, Dying
+from spark_toys import Accumulates, DrawsAnew, Dying, Seen, Through
 
 N = 100_000
 
@@ -126,6 +129,70 @@ def test_many_small_files_share_tasks(engine, tmp_path):
     assert 8 <= len(tasks) <= 16
     assert max(map(len, tasks)) <= 125
     assert max(map(len, _tasks([(i, piece) for i in range(1000)], 1))) <= MOST_TOGETHER
+
+
+# ---- privatising files
+
+
+@pytest.fixture
+def answers(tmp_path):
+    folder = tmp_path / "in"
+    folder.mkdir()
+    rng = np.random.default_rng(1)
+    for part in range(2):
+        table = pa.table({"x": rng.integers(0, 1 << 16, 5000), "y": rng.integers(0, 9, 5000)})
+        pq.write_table(table, folder / f"{part}.parquet")
+    return folder
+
+
+ASKED = {"x": dn.GRR(1 << 16, 1.0), "y": dn.OUE(9, 1.0)}
+
+
+def privatised(answers, folder, engine):
+    """The bytes that are written with a known secret."""
+    secret = folder.with_suffix(".secret")
+    secret.write_bytes(bytes(32))
+    secret.chmod(0o600)
+    privatise_files([answers], ASKED, folder, secret=secret, engine=engine)
+    found = {path.relative_to(folder): path.read_bytes() for path in folder.rglob("*.parquet")}
+    assert len(found) == 4
+    return found
+
+
+def seen(folder):
+    """How many versions of each file an onlooker saw."""
+    return [len({one.read_bytes() for one in name.iterdir()}) for name in folder.glob("*/*")]
+
+
+def test_files_are_the_same_bytes_as_on_this_machine(engine, answers, tmp_path):
+    """Also if each worker dies right after it has given the files of the first attempt a name."""
+    (tmp_path / "deaths").mkdir()
+
+    def dying(job):
+        return Dying(Seen(job, str(tmp_path / "seen")), str(tmp_path / "deaths"))
+
+    found = privatised(answers, tmp_path / "out", Through(engine, dying))
+    assert found == privatised(answers, tmp_path / "local", LocalEngine(2))
+    assert seen(tmp_path / "seen") == [1] * 4
+    assert len(list((tmp_path / "deaths").iterdir())) == 2
+
+
+def test_a_retry_that_draws_anew_is_caught(engine, answers, tmp_path):
+    (tmp_path / "deaths").mkdir()
+
+    def planted(job):
+        job = PrivatiseJob(DrawsAnew(job.coins.secret, job.plan), job.folder)
+        return Dying(Seen(job, str(tmp_path / "seen")), str(tmp_path / "deaths"))
+
+    found = privatised(answers, tmp_path / "out", Through(engine, planted))
+    assert found != privatised(answers, tmp_path / "local", LocalEngine(2))
+    assert seen(tmp_path / "seen") == [2] * 4
+
+
+def test_refusals_of_workers_keep_their_words(engine, answers, tmp_path):
+    with pytest.raises(InvalidArgument, match=r"y: values\[\d+\]") as refused:
+        privatise_files([answers], {"y": dn.GRR(3, 1.0)}, tmp_path / "out", engine=engine)
+    assert "not shown" in str(refused.value)
 
 
 # ---- what may be missing

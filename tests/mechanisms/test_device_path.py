@@ -18,7 +18,7 @@ PATH = [
     SOURCE / "device" / "memo.py",
     SOURCE / "protocols" / "thresh" / "device.py",
     *(SOURCE / "collection" / f"{name}.py" for name in ("bulk", "client", "reporting", "wire")),
-    *(SOURCE / "engines" / name for name in ("privatising.py",)),
+    *(SOURCE / "engines" / name for name in ("privatising.py", "spark/frames.py")),
     *sorted((SOURCE / "mechanisms").rglob("*.py")),
     *(path for path in sorted((SOURCE / "kernels").glob("*.py")) if path.stem != "columns"),
 ]

@@ -1,5 +1,6 @@
 """The same work on many files, on this machine or on many: one contract, several engines."""
 
+from deniable.engines import spark as spark
 from deniable.engines.base import Engine as Engine
 from deniable.engines.base import Job as Job
 from deniable.engines.base import Partial as Partial
