@@ -90,6 +90,8 @@ COMMANDS = {
     "budget -c x.svg": "plot",
     "manipulate grr -n 9 --runs 1 -c x.svg": "plot",
     "reproduce kairouz": "plot",
+    "privatize some.parquet --survey survey.toml -o new": "data",
+    "privatize some.parquet --survey survey.toml -o new --engine spark": "spark",
     "mechanisms": "",
     "methods": "",
     "check survey.toml": "",

@@ -1,0 +1,99 @@
+"""Raw answers in files become files of reports: `deniable privatize`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from deniable.cli.options import EngineName, Master, Spec
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from deniable.collection.manifest import Collection
+    from deniable.core.mechanism import Mechanism
+
+
+def privatize(
+    paths: Annotated[
+        list[str],
+        typer.Argument(help="Answers (Parquet): files, folders or addresses, one person per row."),
+    ],
+    folder: Annotated[
+        Path, typer.Option("--output", "-o", help="The folder to write; it must be new or empty.")
+    ],
+    survey: Annotated[
+        Path | None,
+        typer.Option(help="A survey (TOML) or a manifest (JSON) with a column per question."),
+    ] = None,
+    mechanism: Spec = None,
+    column: Annotated[
+        str | None, typer.Option(help="The column of answers, with --mechanism.")
+    ] = None,
+    keep: Annotated[
+        list[str] | None,
+        typer.Option(help="Public column or key of the paths that stays; may be repeated."),
+    ] = None,
+    secret: Annotated[
+        Path | None,
+        typer.Option(
+            help="File for the secret, so that interrupted work can go on (default: none)."
+        ),
+    ] = None,
+    engine: EngineName = "local",
+    master: Master = None,
+) -> None:
+    """Randomise the answers in many files. Only reports and the columns you keep are written."""
+    from rich.console import Console
+    from rich.progress import Progress
+
+    from deniable.cli.options import engine_of
+    from deniable.engines.privatising import privatise_files
+
+    asked = _asked(survey, mechanism, column)
+    runner = engine_of(engine, master)
+    console = Console(stderr=True)
+    with Progress(console=console, transient=True, disable=not console.is_terminal) as progress:
+        task = progress.add_task("randomising", total=None)
+        rows = privatise_files(
+            paths,
+            asked,
+            folder,
+            keep=keep or (),
+            secret=secret,
+            engine=runner,
+            progress=lambda done, total: progress.update(task, completed=done, total=total),
+        )
+    typer.echo(f"{folder}: {rows:,} people")
+    for line in _told(asked):
+        typer.echo(f"  {line}")
+
+
+def _asked(
+    survey: Path | None, spec: Path | None, column: str | None
+) -> Mapping[str, Mechanism] | Collection:
+    """What is asked: a survey, or a mechanism for one column."""
+    from deniable.cli.files import read_mechanism
+    from deniable.cli.options import refuse_beside
+    from deniable.collection.survey import read_survey
+    from deniable.errors import InvalidArgument
+
+    if survey is not None:
+        refuse_beside("--survey", mechanism=spec, column=column)
+        return read_survey(survey).collection
+    if spec is None or column is None:
+        raise InvalidArgument("--survey", None, "given, or --mechanism together with --column")
+    return {column: read_mechanism(spec)}
+
+
+def _told(asked: Mapping[str, Mechanism] | Collection) -> list[str]:
+    """What was written, and what it costs each person."""
+    from deniable.engines.privatising import reports_of
+
+    reports = reports_of(asked)
+    width = max(len(report.name) for report in reports)
+    lines = [f"{report.name:{width}}  {report.mechanism}" for report in reports]
+    costs = sum(report.mechanism.guarantee.epsilon for report in reports)
+    return [*lines, f"Each person spends epsilon {costs:.6g}, all reports together."]
