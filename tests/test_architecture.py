@@ -1,7 +1,13 @@
-"""docs/architecture.md and the code agree: who may import whom, and where each step is."""
+"""docs/architecture.md and the code agree: who may import whom, and how an answer walks."""
 
 import ast
+import importlib
+import inspect
+import json
 import re
+import subprocess
+import sys
+import types
 from functools import cache
 from pathlib import Path
 from typing import NamedTuple
@@ -9,9 +15,11 @@ from typing import NamedTuple
 import pytest
 
 import deniable
+import deniable as dn
+from places import ROOT
 
 SOURCE = Path(deniable.__file__).parent
-PAGE = Path(__file__).parents[1] / "docs" / "architecture.md"
+PAGE = ROOT / "docs" / "architecture.md"
 #: Modules that stand outside of the order.
 OUTSIDE = {"__init__", "__main__"}
 #: Functions whose first argument is the name of a module.
@@ -196,11 +204,67 @@ def test_what_the_page_names_exists(file, name):
     assert defined((SOURCE / file).read_text(), name), f"{file} has no {name}"
 
 
-def test_the_page_names_every_step_of_the_walk():
-    """Each row of the table says where, and all three parties take part."""
-    rows = re.findall(r"^\| (device|collector|analyst) \| .* \| (.*) \|$", PAGE.read_text(), re.M)
-    assert {who for who, _ in rows} == {"device", "collector", "analyst"}
-    assert all(re.search(r"`[\w/]+\.py: [\w.]+`", where) for _, where in rows)
+def walk():
+    """Each row of the walk: the party, the step, and its functions as pairs of module and name."""
+    rows = re.findall(r"^\| (device|collector|analyst) \| (.*) \| (.*) \|$", PAGE.read_text(), re.M)
+    for who, step, where in rows:
+        yield who, step, re.findall(r"`([\w/]+)\.py: ([\w.]+)`", where)
+
+
+def code_of(module, name):
+    """The names, as `walk.py` has them, of what may run where the page names this."""
+    module = module.replace("/", ".").removesuffix(".__init__")
+    first, _, method = name.partition(".")
+    found = getattr(importlib.import_module(f"deniable.{module}"), first)
+    if isinstance(found, types.FunctionType):
+        return {_code_name(found)}
+    kind = found if isinstance(found, type) else type(found)
+    made = [getattr(one, method or "__call__") for one in (kind, *_subclasses(kind))]
+    return {_code_name(one) for one in made}
+
+
+def _subclasses(kind):
+    return {below for one in kind.__subclasses__() for below in (one, *_subclasses(one))}
+
+
+def _code_name(function):
+    code = inspect.unwrap(function).__code__
+    return f"{Path(code.co_filename).relative_to(SOURCE).as_posix()}: {code.co_qualname}"
+
+
+@pytest.fixture(scope="module")
+def walked(tmp_path_factory):
+    """The functions that two answers enter on their way, and when."""
+    folder = str(tmp_path_factory.mktemp("walk"))
+    done = subprocess.run(
+        [sys.executable, ROOT / "tests" / "support" / "walk.py", folder],
+        capture_output=True, text=True, check=False, timeout=120,
+    )  # fmt: skip
+    assert done.stdout, done.stderr
+    return {name: when for when, name in enumerate(json.loads(done.stdout))}
+
+
+@pytest.mark.network
+@pytest.mark.slow
+def test_an_answer_walks_as_the_page_says(walked):
+    """Each party runs each function of its rows, and first runs them in the order of the rows.
+
+    Of the packages about answers, the walk enters no other one; foundations may run anywhere.
+    """
+    dn.mechanisms()
+    times, named = {}, set()
+    for who, step, where in walk():
+        assert where, step
+        ran = [code_of(*one) & walked.keys() for one in where]
+        assert all(ran), f"nobody ran it: {step}"
+        named |= {package_of(name.partition(":")[0]) for names in ran for name in names}
+        if not step.startswith("or "):
+            times.setdefault(who, []).append(min(walked[name] for names in ran for name in names))
+    assert set(times) == {"device", "collector", "analyst"}
+    everybody = [when for one in times.values() for when in one]
+    assert everybody == sorted(everybody)
+    entered = {package_of(name.partition(":")[0]) for name in walked}
+    assert entered & set(order()[order().index("core") :]) - named == set()
 
 
 # ---- the checker can fail
