@@ -5,6 +5,7 @@ import subprocess
 import sys
 import threading
 import time
+from contextlib import nullcontext
 from datetime import UTC, datetime, timedelta
 from functools import reduce
 from pathlib import Path
@@ -19,6 +20,8 @@ from deniable.service.access import new_token
 from deniable.service.encoding import Packing
 from deniable.service.store import Outcome, open_store
 from deniable.service.store.base import hash_token, token_fits
+from deniable.service.store.pieces import ROW
+from deniable.service.store.seals import minus, seal_of, seal_rows
 
 TOYS = survey()
 COUNTED, KNOWN, CONFLICT = Outcome.counted, Outcome.known, Outcome.conflict
@@ -427,15 +430,60 @@ def test_a_store_must_be_there_unless_it_is_made(address):
 
 def test_tables_of_the_future_are_not_touched(address, request):
     open_store(address, TOYS).close()
-    change = "UPDATE collection SET version = 3"
+    change = "UPDATE collection SET version = 4"
     if address.startswith("postgresql"):
         request.getfixturevalue("server").do("SET search_path = deniable", change)
     else:
         with sqlite3.connect(address) as connection:
             connection.execute(change)
         connection.close()
-    with pytest.raises(MismatchError, match="version 3"):
+    with pytest.raises(MismatchError, match=r"version 4 of the tables.* a later release"):
         open_store(address, TOYS)
+    with pytest.raises(MismatchError, match="version 4 of the tables"):
+        open_store(address, upgrade=True)
+
+
+def downgrade(store):
+    """Tables as version 2 had them: tallies without slots."""
+    with store._transaction() as connection:
+        (row,) = store._run(connection, "SELECT * FROM collection").fetchall()
+        for seal in (minus(seal_rows([row])), seal_rows([(2, *row[1:])])):
+            store._count(connection, "tallies", {seal_of("collection"): seal})
+        store._run(connection, "UPDATE collection SET version = 2")
+        for name in ("tallies", "purged"):
+            kept = store._run(connection, f"SELECT {ROW} FROM {name} WHERE slot = 0").fetchall()
+            store._run(connection, f"DROP TABLE {name}")
+            sort = "BYTEA" if "postgres" in store.place else "BLOB"
+            columns = "report TEXT, round INTEGER, stratum INTEGER, piece INTEGER, "
+            columns += f"n BIGINT NOT NULL, counts {sort} NOT NULL"
+            key = "PRIMARY KEY (report, round, stratum, piece)"
+            store._run(connection, f"CREATE TABLE {name} ({columns}, {key})")
+            for one in kept:
+                store._run(connection, f"INSERT INTO {name} VALUES (?, ?, ?, ?, ?, ?)", one)
+
+
+def test_tables_of_the_version_before_are_upgraded_in_one_explicit_step(address):
+    store = open_store(address, TOYS)
+    sent = entries(30)
+    with store._transaction() as connection:  # as a writer that is alone does it
+        store._adding = lambda: nullcontext((connection, 0))
+        store.add(sent)
+    del store._adding
+    kept = counts_of(store)
+    downgrade(store)
+    # A collector that still runs writes nothing more, and answers 503.
+    with pytest.raises((StoreUnavailable, CorruptData)):
+        store.add(entries(1, seed=2))
+    store.close()
+    for asked in (None, TOYS):
+        with pytest.raises(MismatchError, match=r"version 2 of the tables.*`deniable upgrade`"):
+            open_store(address, asked)
+    for _ in range(2):  # the second time changes nothing
+        again = open_store(address, upgrade=True)
+        assert again.verify() == []
+        assert counts_of(again) == kept
+        assert again.add(sent) == [KNOWN] * 30
+        again.close()
 
 
 @pytest.mark.parametrize(

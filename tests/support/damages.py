@@ -17,7 +17,7 @@ from deniable.service.store.seals import seal_of, seal_rows
 
 #: The key of a piece of a tally.
 KEY = ("report", "round", "stratum", "piece")
-#: The keys of the tables, and their other columns.
+#: The keys of the tables, and their other columns. The slot of a piece may be any: its rows add up.
 COLUMNS = {
     "collection": (["rowid"], ["version", "manifest", "skeleton", "made_by"]),
     "texts": (["number"], ["number", "digest", "document", "day"]),
@@ -115,8 +115,10 @@ def _double(table: str, columns: list[str], values: Any, rng: random.Random) -> 
     first = values[0]
     key = rng.randbytes(16) if isinstance(first, bytes) else first
     key = key + "x" if isinstance(key, str) else key
-    marks = ", ".join("?" * len(columns))
-    return _do(f"INSERT INTO {table} VALUES ({marks})", (key, *values[1:]))
+    slot = {"slot": 0} if table in ("tallies", "purged") else {}
+    named = dict(zip(columns, (key, *values[1:]), strict=True)) | slot
+    marks = ", ".join("?" * len(named))
+    return _do(f"INSERT INTO {table} ({', '.join(named)}) VALUES ({marks})", (*named.values(),))
 
 
 def _exchange(table: str, keys: list[str], column: str, rng: random.Random) -> Any:

@@ -17,19 +17,22 @@ _ADDRESS = re.compile(
 )
 
 
-def open_store(address: str, survey: Survey | Collection | None = None) -> Store:
+def open_store(
+    address: str, survey: Survey | Collection | None = None, *, upgrade: bool = False
+) -> Store:
     """The store at an address; with a survey or a collection it is created where there is none.
 
-    ``address`` is a file, or begins with postgresql://.
+    ``address`` is a file, or begins with postgresql://. With ``upgrade``, tables of the version
+    before are brought to this one; otherwise they are refused.
     """
     if isinstance(survey, Collection):
         survey = Survey(survey, Texts.plain(survey))
     if address.startswith(("postgresql://", "postgres://")):
         from deniable.service.store.postgres import PostgresStore
 
-        return PostgresStore.open(address, survey)
+        return PostgresStore.open(address, survey, upgrade=upgrade)
     if _ADDRESS.search(address):
         raise InvalidArgument("store", "...", "a file, or postgresql://user@host/database")
     from deniable.service.store.sqlite import SQLiteStore
 
-    return SQLiteStore.open(address, survey)
+    return SQLiteStore.open(address, survey, upgrade=upgrade)

@@ -170,23 +170,21 @@ def today() -> int:
 
 
 def outcomes(
-    entries: Sequence[tuple[bytes, bytes]], known: dict[bytes, bytes | None]
-) -> tuple[list[Outcome], dict[bytes, bytes]]:
-    """What becomes of entries where ``known`` ids have these bodies (None: purged); and the new.
+    entries: Sequence[tuple[bytes, bytes]], known: Mapping[bytes, bytes | None]
+) -> list[Outcome]:
+    """What becomes of entries where ``known`` ids had these bodies before (None: purged).
 
     An id that comes twice in one group is a retry like any other.
     """
-    fresh: dict[bytes, bytes] = {}
-    found = []
+    kept, found = dict(known), []
     for name, body in entries:
-        if name in known or name in fresh:
-            before = fresh[name] if name in fresh else known[name]
-            same = before is None or before == body
+        if name in kept:
+            same = kept[name] is None or kept[name] == body
             found.append(Outcome.known if same else Outcome.conflict)
         else:
-            fresh[name] = body
+            kept[name] = body
             found.append(Outcome.counted)
-    return found, fresh
+    return found
 
 
 def hash_token(token: str) -> bytes:

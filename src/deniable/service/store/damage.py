@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator
+from functools import reduce
 from hashlib import sha256
 from typing import TYPE_CHECKING, Any
 
@@ -15,15 +16,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from deniable.core.tally import Tally
+from deniable.errors import CorruptData
 from deniable.service.encoding import Place
 from deniable.service.store.pieces import (
     ROW,
     Counted,
     CountKey,
     Pieces,
+    added,
     from_row,
     piece_sizes,
-    to_row,
 )
 from deniable.service.store.seals import NOTHING, SEALED, seal_kept, seal_of, seal_rows
 
@@ -63,12 +65,15 @@ def _rows(store: SQLStore, statement: str) -> list[Any]:
 def _sealed(store: SQLStore, table: str, found: Counted) -> Iterator[str]:
     """Whether the rows of a table are those that its seal was made for."""
     where = " AND ".join(f"{name} = {value!r}" for name, value in seal_of(table)._asdict().items())
-    n, total = (_rows(store, f"SELECT n, counts FROM tallies WHERE {where}") or [to_row(NOTHING)])[
-        0
-    ]
+    rows = _rows(store, f"SELECT n, counts FROM tallies WHERE {where}")
+    try:
+        n, total = reduce(added, (from_row(*row) for row in rows), NOTHING)
+    except CorruptData:
+        yield f"{table}: the seal of the table is damaged"
+        return
     if n != found[0]:
-        yield f"{table}: there are {found[0]:,} rows, {n} were kept"
-    elif total != to_row(found)[1]:
+        yield f"{table}: there are {found[0]:,} rows, {n:,} were kept"
+    elif not np.array_equal(total, found[1]):
         yield f"{table}: a row is not as it was kept (the seal of the table differs)"
 
 

@@ -101,6 +101,7 @@ def connect(address: Address, *, patient: bool = False) -> Link:
         limits = (PATIENT_LOCK, PATIENT_STATEMENT, PATIENT_IDLE)
     names = ("lock_timeout", "statement_timeout", "idle_in_transaction_session_timeout")
     settings = {"search_path": "deniable", "synchronous_commit": "on"}
+    settings["default_transaction_isolation"] = r"read\ committed"  # whatever the server prefers
     settings |= {name: f"{limit}s" for name, limit in zip(names, limits, strict=True)}
     settings |= {f"tcp_keepalives_{name}": str(value) for name, value in _ALIVE.items()}
     settings["tcp_user_timeout"] = f"{SILENCE}s"

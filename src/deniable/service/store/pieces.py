@@ -3,6 +3,9 @@
 A tally of many cells is large, and a group of submissions touches few of them. The number of
 reports stands at piece 0, which is always there, and is read without any counts. A piece that is
 not there has zeros only.
+
+Writers that commit at the same time each have a slot, with rows of their own: no writer waits for
+the rows of another. A piece is the sum of its rows, whatever their slots.
 """
 
 from __future__ import annotations

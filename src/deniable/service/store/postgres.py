@@ -1,8 +1,17 @@
 """The store in a PostgreSQL database, one collection a database.
 
-One writer at a time holds a lock of the database, so that several collectors may share it. The
-server must sync its commits; it is asked before each. Unlike SQLite's, its tables keep rows roughly
-in the order of their arrival. A server that hangs is given up after a while: see `links`.
+Several collectors may share it, and commit at the same time. Transactions are READ COMMITTED. The
+unique index of the ids decides which of them counts a submission: whoever sends an id that another
+transaction is keeping waits for its end. Each transaction locks, in this order,
+
+1. the database, shared with others that add; whatever changes other rows locks it alone,
+2. a slot of the tallies, the first that nobody has: this never waits,
+3. ids, in ascending order,
+4. the tallies of its slot, which nobody else changes.
+
+So nobody waits for somebody who waits for him. The server must sync its commits; it is asked before
+each. Unlike SQLite's, its tables keep rows roughly in the order of their arrival. A server that
+hangs is given up after a while: see `links`.
 """
 
 from __future__ import annotations
@@ -25,6 +34,13 @@ if TYPE_CHECKING:
 _TYPES = {"bytes": "BYTEA", "whole": "BIGINT", "end": ""}
 #: The number of our lock among the advisory locks of a database.
 _LOCK = 0x64656E69
+#: Writers that commit at the same time, at most: far more than a server takes connections.
+SLOTS = 256
+#: Those locks are pairs of _LOCK and a slot, which differ from all single numbers.
+_SLOT = (
+    f"SELECT slot FROM generate_series(1, {SLOTS}) AS slot "
+    f"WHERE pg_try_advisory_xact_lock({_LOCK}, slot) LIMIT 1"
+)
 #: What a server must say for a commit to be on its disk, also after a power cut.
 DURABLE = ("fsync", "full_page_writes", "synchronous_commit")
 _ASKED = ", ".join(f"current_setting('{name}')" for name in DURABLE)
@@ -41,12 +57,16 @@ class PostgresStore(SQLStore):
         self._writing: Connection | None = None
 
     @classmethod
-    def open(cls, address: str, survey: Survey | None = None) -> PostgresStore:
+    def open(
+        cls, address: str, survey: Survey | None = None, *, upgrade: bool = False
+    ) -> PostgresStore:
         """The store in a database; its tables are made if a survey is given."""
         parsed = Address.parse(address)
         with _clear(parsed), connect(parsed) as connection:
             _require_durable(parsed, connection.execute(f"SELECT {_ASKED}").fetchone())
-            if survey is not None:  # first, or what is asked next is answered from a cache
+            if (
+                survey is not None or upgrade
+            ):  # first, or what is asked next is answered from a cache
                 connection.execute("SELECT pg_advisory_xact_lock(%s)", [_LOCK])
             there = _first(connection, "SELECT to_regclass('deniable.collection') IS NOT NULL")
             if not there and survey is None:
@@ -57,6 +77,8 @@ class PostgresStore(SQLStore):
                 # The server's statistics would keep samples of reports, also after a purge.
                 for table in ("submissions", "batches"):
                     connection.execute(f"ALTER TABLE {table} ALTER COLUMN body SET STATISTICS 0")
+            if upgrade:
+                cls._upgrade(connection, **_TYPES)
             published = cls._published(connection, survey)
         return cls(parsed, published)
 
@@ -89,16 +111,33 @@ class PostgresStore(SQLStore):
                     self._lock(connection)
                     yield connection
                 return
-            if self._writing is None or self._writing.closed:
-                self._writing = connect(self._address)
-            with self._writing.transaction():
-                self._lock(self._writing)
-                yield self._writing
+            with self._connected().transaction():
+                self._lock(self._connected())
+                yield self._connected()
+
+    def _connected(self) -> Connection:
+        """The connection of the writer; one that broke is opened again."""
+        if self._writing is None or self._writing.closed:
+            self._writing = connect(self._address)
+        return self._writing
 
     def _lock(self, connection: Connection) -> None:
         """Wait for other writers, and ask in the same breath whether the server still syncs."""
         statement = f"SELECT {_ASKED} FROM pg_advisory_xact_lock(%s)"
         _require_durable(self._address, connection.execute(statement, [_LOCK]).fetchone())
+
+    @contextmanager
+    def _adding(self) -> Iterator[tuple[Connection, int]]:
+        with _clear(self._address):
+            connection = self._connected()
+            with connection.transaction():
+                statement = f"SELECT {_ASKED}, ({_SLOT}) FROM pg_advisory_xact_lock_shared(%s)"
+                *found, slot = connection.execute(statement, [_LOCK]).fetchone() or ()
+                _require_durable(self._address, found)
+                if slot is None:
+                    detail = f"{SLOTS:,} collectors write to it"
+                    raise StoreUnavailable(f"{self.place} cannot be used now: {detail}")
+                yield connection, slot
 
     @contextmanager
     def _snapshot(self, *, patient: bool = False) -> Iterator[Connection]:
@@ -110,10 +149,12 @@ class PostgresStore(SQLStore):
         rows = connection.execute("SELECT id, body FROM submissions WHERE id = ANY(%s)", [ids])
         return dict(rows.fetchall())
 
-    def _insert(self, connection: Connection, fresh: list[tuple[bytes, int, bytes]]) -> None:
-        statement = "INSERT INTO submissions SELECT unnest(%s::bytea[]), %s, unnest(%s::bytea[])"
-        names, days, bodies = zip(*fresh, strict=True)
-        connection.execute(statement, [list(names), days[0], list(bodies)])
+    def _insert(self, connection: Connection, rows: list[tuple[bytes, int, bytes]]) -> set[bytes]:
+        statement = "INSERT INTO submissions SELECT unnest(%s::bytea[]), %s, unnest(%s::bytea[]) "
+        statement += "ON CONFLICT (id) DO NOTHING RETURNING id"
+        names, days, bodies = zip(*rows, strict=True)
+        found = connection.execute(statement, [list(names), days[0], list(bodies)], binary=True)
+        return {name for (name,) in found.fetchall()}
 
     def _shrink(self) -> None:
         """Write the tables anew. Copies in the server's log are overwritten in its own time."""

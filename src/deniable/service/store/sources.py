@@ -16,10 +16,10 @@ from deniable.collection.survey import Survey
 from deniable.collection.wording import Texts
 from deniable.errors import CorruptData, ManifestRefused, MismatchError, require_type
 
-#: The version of the tables.
-SCHEMA = 2
+#: The version of the tables, and the one before, which `deniable upgrade` brings to it.
+SCHEMA, BEFORE = 3, 2
 #: Columns that the table `collection` had before, whatever version it named.
-_OLD = 2
+OLD_COLUMNS = 2
 _REMEDY = "a survey that changed needs a store of its own (--store another.db)"
 
 
@@ -27,13 +27,13 @@ def check_store(found: Sequence[Any] | None, survey: Survey | None) -> Collectio
     """The collection that a store was made for, if that is what it is opened for."""
     if found is None:
         raise CorruptData("this is not a store of submissions, or its first line is missing")
-    if len(found) == _OLD:
+    if len(found) == OLD_COLUMNS:
         raise MismatchError("the store was made by version 0.1, which was never released")
-    schema, manifest, skeleton, _ = found
+    schema, manifest, skeleton, *_ = found
     if (type(schema), type(manifest), type(skeleton)) != (int, bytes, bytes):
         raise CorruptData("the store is damaged: what it says about its collection is no manifest")
     if schema != SCHEMA:
-        raise MismatchError(f"the store has version {schema} of the tables; only {SCHEMA} is known")
+        raise MismatchError(_other_version(schema))
     kept = _kept(manifest)
     if survey is None:
         return kept
@@ -45,6 +45,15 @@ def check_store(found: Sequence[Any] | None, survey: Survey | None) -> Collectio
         digests = f"{kept.digest[:12]}, not {survey.collection.digest[:12]}"
         raise MismatchError(f"the store holds collection {digests}: {_REMEDY}")
     return kept
+
+
+def _other_version(schema: int) -> str:
+    told = f"the store has version {schema} of the tables, and this deniable works with {SCHEMA}"
+    if schema > SCHEMA:
+        return f"{told}: a later release made it; install that one, or a later one"
+    if schema == BEFORE:
+        return f"{told}: stop its collectors, take a backup, and run `deniable upgrade` on it"
+    return told
 
 
 def _kept(manifest: bytes) -> Collection:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import copy
 from abc import abstractmethod
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, closing, contextmanager, nullcontext
 from datetime import date
@@ -41,13 +42,23 @@ from deniable.service.store.pieces import (
 )
 from deniable.service.store.seals import ROUND as SEAL
 from deniable.service.store.seals import minus, seal_kept, seal_of, seal_rows
-from deniable.service.store.sources import SCHEMA, check_store, kept_texts, words_of
+from deniable.service.store.sources import (
+    BEFORE,
+    OLD_COLUMNS,
+    SCHEMA,
+    check_store,
+    kept_texts,
+    words_of,
+)
 
 #: Tallies, and those of reports that were purged.
 _COUNTS = (
-    "(report TEXT, round INTEGER, stratum INTEGER, piece INTEGER, n {whole} NOT NULL, "
-    "counts {bytes} NOT NULL, PRIMARY KEY (report, round, stratum, piece)){end}"
+    "(report TEXT, round INTEGER, stratum INTEGER, piece INTEGER, slot INTEGER, "
+    "n {whole} NOT NULL, counts {bytes} NOT NULL, "
+    "PRIMARY KEY (report, round, stratum, piece, slot)){end}"
 )
+#: The slot of whoever writes alone.
+ALONE = 0
 _KEPT = "(id {bytes} PRIMARY KEY, day INTEGER NOT NULL, body {bytes}){end}"
 #: Of SQLite and PostgreSQL alike, but for the names of two types.
 TABLES = (
@@ -86,12 +97,19 @@ class SQLStore(Store):
         """A connection of its own that sees one state of the store."""
 
     @abstractmethod
+    def _adding(self) -> AbstractContextManager[tuple[Any, int]]:
+        """A transaction beside which others may add, and the slot whose tallies are its own."""
+
+    @abstractmethod
     def _known(self, connection: Any, ids: list[bytes]) -> dict[bytes, bytes | None]:
         """The bodies of those ids that are there."""
 
     @abstractmethod
-    def _insert(self, connection: Any, fresh: list[tuple[bytes, int, bytes]]) -> None:
-        """Keep new submissions: (id, day, body)."""
+    def _insert(self, connection: Any, rows: list[tuple[bytes, int, bytes]]) -> set[bytes]:
+        """Keep those submissions (id, day, body) whose ids are new, and return these ids.
+
+        Where another transaction is keeping an id, it waits until that has ended.
+        """
 
     @abstractmethod
     def _structure(self, connection: Any) -> Iterator[str]:
@@ -107,30 +125,23 @@ class SQLStore(Store):
         return cls._run(connection, statement, values)
 
     def add(self, entries: Sequence[tuple[bytes, bytes]]) -> list[Outcome]:
-        day = today()
-        with self._transaction() as connection:
-            results, fresh = [Outcome.counted] * len(entries), dict(entries)
-            rows = [(name, day, body) for name, body in fresh.items()]
-            if len(fresh) < len(entries) or not self._insert_if_new(connection, rows):
-                known = self._known(connection, list(fresh))
-                results, fresh = outcomes(entries, known)
-                rows = [(name, day, body) for name, body in fresh.items()]
-                if rows:
-                    self._insert(connection, rows)
-            if rows:
+        day, sent = today(), dict(reversed(entries))  # of an id that comes twice, the first counts
+        # In the order of their ids: writers that share some cannot wait for each other in turn.
+        rows = [(name, day, sent[name]) for name in sorted(sent)]
+        with self._adding() as (connection, slot):
+            new = self._insert(connection, rows) if rows else set()
+            known = self._known(connection, list(sent.keys() - new)) if len(new) < len(rows) else {}
+            if new:
+                rows = [row for row in rows if row[0] in new]
                 pieces = Pieces({seal_of("submissions"): seal_kept(rows)})
-                for place, tally in self.packing.count(fresh.values()):
+                for place, tally in self.packing.count(body for _, _, body in rows):
                     pieces.add(place, tally)
-                self._count(connection, "tallies", pieces)
-        return results
-
-    def _insert_if_new(self, connection: Any, rows: list[tuple[bytes, int, bytes]]) -> bool:
-        """Keep submissions if all of them are new, as nearly always, and say so; or none."""
-        return False
+                self._count(connection, "tallies", pieces, slot)
+        return outcomes(entries, known)
 
     def add_batch(self, name: bytes, body: bytes, tallies: Mapping[Place, Tally]) -> Outcome:
-        with self._transaction() as connection:
-            return self._add_batch(connection, name, body, tallies)
+        with self._adding() as (connection, slot):
+            return self._add_batch(connection, name, body, tallies, slot)
 
     def add_batches(
         self, batches: Iterable[tuple[bytes, bytes, Mapping[Place, Tally]]]
@@ -139,17 +150,22 @@ class SQLStore(Store):
             return [self._add_batch(connection, *batch) for batch in batches]
 
     def _add_batch(
-        self, connection: Any, name: bytes, body: bytes, tallies: Mapping[Place, Tally]
+        self,
+        connection: Any,
+        name: bytes,
+        body: bytes,
+        tallies: Mapping[Place, Tally],
+        slot: int = ALONE,
     ) -> Outcome:
-        found = self._run(connection, "SELECT body FROM batches WHERE id = ?", [name])
-        if (row := found.fetchone()) is not None:
-            return Outcome.known if row[0] in (None, body) else Outcome.conflict
         values = (name, today(), body)
-        self._run(connection, "INSERT INTO batches VALUES (?, ?, ?)", values)
+        statement = "INSERT INTO batches VALUES (?, ?, ?) ON CONFLICT (id) DO NOTHING RETURNING day"
+        if not self._run(connection, statement, values).fetchall():
+            found = self._run(connection, "SELECT body FROM batches WHERE id = ?", [name])
+            return Outcome.known if found.fetchone()[0] in (None, body) else Outcome.conflict
         pieces = Pieces({seal_of("batches"): seal_kept([values])})
         for place, tally in tallies.items():
             pieces.add(place, tally)
-        self._count(connection, "tallies", pieces)
+        self._count(connection, "tallies", pieces, slot)
         return Outcome.counted
 
     @contextmanager
@@ -203,7 +219,10 @@ class SQLStore(Store):
         with self._reading() as connection:
             asked = f"SELECT report, round, stratum, n FROM {table} WHERE piece = 0"
             rows = self._run(connection, f"{asked} AND round <> {SEAL}").fetchall()
-        return {Place(*place): n for *place, n in sorted(rows)}
+        found: Counter[Place] = Counter()
+        for *place, n in sorted(rows):
+            found[Place(*place)] += n
+        return dict(found)
 
     def singles(self) -> Iterator[list[bytes]]:
         with self._reading() as connection:
@@ -284,17 +303,21 @@ class SQLStore(Store):
             return len(rows) > 0
 
     @classmethod
-    def _count(cls, connection: Any, table: str, more: Mapping[CountKey, Counted]) -> None:
-        """Add to pieces that another process may have changed in the meantime."""
+    def _count(
+        cls, connection: Any, table: str, more: Mapping[CountKey, Counted], slot: int = ALONE
+    ) -> None:
+        """Add to the pieces of a slot. Others may have changed them before this transaction."""
         for keys in parts(list(more)):
-            asked = f"({KEY}) IN (VALUES {marks(4, len(keys))})"
-            rows = cls._run(connection, f"SELECT {ROW} FROM {table} WHERE {asked}", flat(keys))
+            asked = f"slot = ? AND ({KEY}) IN (VALUES {marks(4, len(keys))})"
+            found = [slot, *flat(keys)]
+            rows = cls._run(connection, f"SELECT {ROW} FROM {table} WHERE {asked}", found)
             before = {tuple(key): from_row(n, counts) for *key, n, counts in rows.fetchall()}
             after = [
-                (*key, *to_row(added(before[key], more[key]) if key in before else more[key]))
+                (*key, slot, *to_row(added(before[key], more[key]) if key in before else more[key]))
                 for key in keys
             ]
-            statement = f"INSERT INTO {table} VALUES {marks(6, len(after))} ON CONFLICT ({KEY}) "
+            statement = f"INSERT INTO {table} VALUES {marks(7, len(after))} "
+            statement += f"ON CONFLICT ({KEY}, slot) "
             statement += "DO UPDATE SET n = excluded.n, counts = excluded.counts"
             cls._run(connection, statement, flat(after))
 
@@ -306,6 +329,25 @@ class SQLStore(Store):
         row = (SCHEMA, survey.collection.manifest, survey.skeleton or b"", __version__)
         cls._run(connection, "INSERT INTO collection VALUES (?, ?, ?, ?)", row)
         cls._count(connection, "tallies", {seal_of("collection"): seal_rows([row])})
+
+    @classmethod
+    def _upgrade(cls, connection: Any, **types: str) -> None:
+        """Bring tables of the version before to this one; the caller holds a transaction."""
+        row = cls._run(connection, "SELECT * FROM collection").fetchone()
+        if row is None or row[0] != BEFORE or len(row) <= OLD_COLUMNS:
+            return  # `check_store` says what it is
+        for table in TABLES:
+            name = table.partition(" ")[0]
+            if name in ("tallies", "purged"):  # they had no slots
+                cls._run(connection, f"ALTER TABLE {name} RENAME TO before")
+                cls._run(connection, f"CREATE TABLE {table.format(**types)}")
+                columns = f"{KEY}, {ALONE}, n, counts"
+                cls._run(connection, f"INSERT INTO {name} SELECT {columns} FROM before")
+                cls._run(connection, "DROP TABLE before")
+        after = (SCHEMA, *row[1:3], __version__)
+        cls._run(connection, "UPDATE collection SET version = ?, made_by = ?", after[::3])
+        for seal in (minus(seal_rows([row])), seal_rows([after])):
+            cls._count(connection, "tallies", {seal_of("collection"): seal})
 
     @classmethod
     def _published(cls, connection: Any, survey: Survey | None) -> tuple[Collection, Texts]:

@@ -20,7 +20,7 @@ from deniable.collection.survey import Survey
 from deniable.collection.wording import Texts
 from deniable.errors import CorruptData, InvalidArgument, StoreUnavailable, shorten
 from deniable.service.store.copies import new_copy
-from deniable.service.store.sql import ROWS, TABLES, SQLStore, flat, marks, parts
+from deniable.service.store.sql import ALONE, ROWS, TABLES, SQLStore, flat, marks, parts
 from deniable.storage.database import DAMAGE, PATIENCE
 from deniable.storage.files import Identity, create, identity, real_file
 
@@ -47,7 +47,7 @@ class SQLiteStore(SQLStore):
         self._lost = False
 
     @classmethod
-    def open(cls, path: str, survey: Survey | None = None) -> SQLiteStore:
+    def open(cls, path: str, survey: Survey | None = None, *, upgrade: bool = False) -> SQLiteStore:
         """The store in a file, which is made if there is none and a survey is given."""
         file = real_file("store", path)
         if survey is not None:
@@ -57,10 +57,13 @@ class SQLiteStore(SQLStore):
             raise InvalidArgument("store", path, "a file that exists")
         _require_own_log(file)
         with _clear(file), closing(_readable(file)) as connection:
-            connection.execute("BEGIN" if survey is None else "BEGIN IMMEDIATE")
+            reading = survey is None and not upgrade
+            connection.execute("BEGIN" if reading else "BEGIN IMMEDIATE")
             empty = not connection.execute("SELECT 1 FROM sqlite_master").fetchone()
             if empty and survey is not None:
                 cls._create(connection, survey, **_TYPES)
+            if upgrade and not empty:
+                cls._upgrade(connection, **_TYPES)
             published = cls._published(connection, survey)
             connection.execute("COMMIT")
             opened = identity(file)
@@ -126,6 +129,12 @@ class SQLiteStore(SQLStore):
             self._require_same()  # what is acknowledged was in the file of this name
 
     @contextmanager
+    def _adding(self) -> Iterator[tuple[sqlite3.Connection, int]]:
+        """A file has one writer at a time."""
+        with self._transaction() as connection:
+            yield connection, ALONE
+
+    @contextmanager
     def _snapshot(self, *, patient: bool = False) -> Iterator[sqlite3.Connection]:
         """A connection of its own: readers never wait for the writer."""
         self._require_same()  # SQLite would play our log into another file, and remove it
@@ -155,22 +164,14 @@ class SQLiteStore(SQLStore):
         return found
 
     def _insert(
-        self, connection: sqlite3.Connection, fresh: list[tuple[bytes, int, bytes]]
-    ) -> None:
-        """If one is not new, the whole transaction is undone: SQLite need not keep what it was."""
-        for some in parts(fresh):
-            statement = f"INSERT OR ROLLBACK INTO submissions VALUES {marks(3, len(some))}"
-            connection.execute(statement, flat(some))
-
-    def _insert_if_new(
         self, connection: sqlite3.Connection, rows: list[tuple[bytes, int, bytes]]
-    ) -> bool:
-        try:
-            self._insert(connection, rows)
-        except sqlite3.IntegrityError:
-            connection.execute("BEGIN IMMEDIATE")
-            return False
-        return True
+    ) -> set[bytes]:
+        new: set[bytes] = set()
+        for some in parts(rows):
+            statement = f"INSERT INTO submissions VALUES {marks(3, len(some))} "
+            statement += "ON CONFLICT (id) DO NOTHING RETURNING id"
+            new.update(name for (name,) in connection.execute(statement, flat(some)).fetchall())
+        return new
 
     def _shrink(self) -> None:
         with _clear(self.path):
