@@ -165,6 +165,19 @@ def plant(bug: str) -> None:
             keep(self, group, loop)
 
         Writer._keep = hasty  # type: ignore[method-assign]
+    elif bug == "two count one id":  # whoever looks before he writes, and does not look again
+        from deniable.service.store.postgres import PostgresStore
+
+        insert = PostgresStore._insert
+
+        def racing(self: PostgresStore, connection: Any, rows: Any) -> set[bytes]:
+            names = {name for name, _, _ in rows}
+            known = self._known(connection, list(names))
+            time.sleep(0.02)
+            insert(self, connection, rows)
+            return names - known.keys()
+
+        PostgresStore._insert = racing  # type: ignore[method-assign]
     elif bug == "a store that hangs":
         sqlite.SQLiteStore.add = lambda self, entries: time.sleep(3_600)  # type: ignore
     else:

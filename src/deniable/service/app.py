@@ -68,14 +68,14 @@ class Settings:
 class Service:
     """The endpoints of one collection."""
 
-    def __init__(self, store: Store, settings: Settings) -> None:
+    def __init__(self, store: Store, settings: Settings, metrics: prometheus.Metrics) -> None:
         self.store, self.settings = store, settings
         self.collection = store.collection
         self._intake = Intake(store.collection)
         self._writer = Writer(store)
         self._analysis = Analysis(store)
         self._access = Access(store, settings.key, settings.partner_key)
-        self._metrics = prometheus.Metrics()
+        self._metrics = metrics
         limits = settings.limits
         sizes = limits.single_bytes, limits.singles_at_once
         self._singles = BodyBudget(JSON, *sizes, limits.single_seconds, yielding=True)
@@ -228,10 +228,12 @@ class Submissions:
             await self._app(scope, receive, send)
 
 
-def create_app(store: Store, settings: Settings | None = None) -> ASGIApp:
+def create_app(
+    store: Store, settings: Settings | None = None, metrics: prometheus.Metrics | None = None
+) -> ASGIApp:
     """The application of a store; it closes the store when it ends."""
     chosen = settings or Settings()
-    service = Service(store, chosen)
+    service = Service(store, chosen, metrics or prometheus.Metrics())
 
     @asynccontextmanager
     async def lifespan(_: Starlette) -> AsyncIterator[None]:

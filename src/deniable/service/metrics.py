@@ -1,11 +1,17 @@
-"""What happened, counted for Prometheus: no addresses, no times, no ids."""
+"""What happened, counted for Prometheus: no addresses, no times, no ids.
+
+There is a cell for everything that can be counted. Workers share the memory of their cells, a row
+each, so that whichever of them is asked tells the sums.
+"""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, MutableSequence
 
 from deniable.service.encoding import Place
+from deniable.service.problems import TYPES
+from deniable.service.store import Outcome
 
 MEDIA_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 _HELP = {
@@ -16,23 +22,34 @@ _HELP = {
 }
 
 
+#: The name, the label and its value of each cell.
+CELLS = (
+    *(("deniable_submissions_total", "outcome", outcome.name) for outcome in Outcome),
+    *(("deniable_batches_total", "outcome", outcome.name) for outcome in Outcome),
+    *(("deniable_refusals_total", "type", kind) for kind in TYPES),
+)
+_CELL = {key: place for place, key in enumerate(CELLS)}
+
+
 class Metrics:
     """Counters since the start, and what the store holds."""
 
-    def __init__(self) -> None:
-        self._counters: Counter[tuple[str, str, str]] = Counter()
+    def __init__(self, cells: MutableSequence[int] | None = None, row: int = 0) -> None:
+        self._cells = [0] * len(CELLS) if cells is None else cells
+        self._start = row * len(CELLS)
 
     def count(self, name: str, label: str, value: str) -> None:
-        self._counters[name, label, value] += 1
+        self._cells[self._start + _CELL[name, label, value]] += 1
 
     def text(self, numbers: Mapping[Place, int]) -> str:
         """The exposition format."""
+        sums = {key: sum(self._cells[place :: len(CELLS)]) for key, place in _CELL.items()}
         lines = []
         for name, words in _HELP.items():
             kind = "counter" if name.endswith("_total") else "gauge"
             lines += [f"# HELP {name} {words}", f"# TYPE {name} {kind}"]
-            for (metric, label, value), number in sorted(self._counters.items()):
-                if metric == name:
+            for (metric, label, value), number in sorted(sums.items()):
+                if metric == name and number:
                     lines.append(f'{name}{{{label}="{value}"}} {number}')
         totals: Counter[tuple[str, int]] = Counter()
         for place, n in numbers.items():

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import asyncio
 import faulthandler
 import logging
+import signal
 import socket
 import time
+from multiprocessing.connection import Connection
 from types import FrameType
-from typing import Any
+from typing import Any, cast
 
 from starlette.types import ASGIApp
 
@@ -89,9 +92,13 @@ def serve(
     *,
     connections: int = 1_000,
     idle: float = IDLE,
+    parent: Connection | None = None,
     **options: Any,
 ) -> None:
-    """Serve until a signal ends it; nothing about who asks is logged."""
+    """Serve until a signal ends it; nothing about who asks is logged.
+
+    A ``parent`` is told once when requests are taken, and says nothing: when it is gone, this ends.
+    """
     import uvicorn
 
     from deniable.service.connections import limited_protocol
@@ -100,6 +107,13 @@ def serve(
         async def startup(self, sockets: list[socket.socket] | None = None) -> None:
             await super().startup(sockets)
             listening.listen(BACKLOG)  # the loop takes in as many as it lets the system keep
+            if parent is not None:
+                asyncio.get_running_loop().add_reader(parent.fileno(), self.lose_parent)
+                parent.send(True)
+
+        def lose_parent(self) -> None:
+            asyncio.get_running_loop().remove_reader(cast("Connection", parent).fileno())
+            signal.raise_signal(signal.SIGTERM)
 
         def handle_exit(self, sig: int, frame: FrameType | None) -> None:
             if not self.should_exit:  # a thread that hangs in a store cannot keep the process

@@ -181,11 +181,19 @@ def serve(
     plain: Annotated[
         bool, typer.Option("--plain-http", help="Listen to other machines without encryption.")
     ] = False,
+    workers: Annotated[
+        int, typer.Option(min=1, help="Number of processes; SIGHUP replaces them one by one.")
+    ] = 1,
     rate: Annotated[
-        float, typer.Option(min=1, help="Maximum requests per second, all clients together.")
+        float,
+        typer.Option(
+            min=1,
+            help="Maximum requests per second, all clients together; each worker gets a part.",
+        ),
     ] = 20_000,
     connections: Annotated[
-        int, typer.Option(min=1, help="Maximum requests at the same time.")
+        int,
+        typer.Option(min=1, help="Maximum requests at the same time; each worker gets its part."),
     ] = 1_000,
     body: Annotated[int, typer.Option(min=1, help="Maximum size of a batch, in MB.")] = 64,
     hosts: Annotated[
@@ -213,19 +221,29 @@ def serve(
     from deniable.service.run import bind, check_host
     from deniable.service.run import serve as run
     from deniable.service.store import open_store
+    from deniable.service.workers import Job, Supervisor
 
     check_host(host, proxied=proxied, plain=plain)
     address = store or str(Path(survey).with_suffix(".db"))
     opened = open_store(address, read_survey(survey))
-    opened.packing.warm()
-    limits = Limits(batch_bytes=body << 20, rate=rate, at_once=connections)
+    at_once = -(-connections // workers)
+    limits = Limits(batch_bytes=body << 20, rate=rate / workers, at_once=at_once)
     keys = os.environ.get(KEY), os.environ.get(PARTNER_KEY)
     named = tuple(hosts or ()), tuple(origins or ())
-    app = create_app(opened, Settings(limits, keys[0], proxied, keys[1], *named))
+    settings = Settings(limits, keys[0], proxied, keys[1], *named)
+    app = create_app(opened, settings)  # refuses bad settings before there is any worker
     listening = bind(host, port)
+    opened.packing.warm()
+    began = True
     with suppress(KeyboardInterrupt):  # raised anew when all requests have ended
         _greet(opened, address, keys[0], listening.getsockname()[:2])
-        run(app, listening, connections=connections + SPARE)
+        if workers == 1:
+            run(app, listening, connections=at_once + SPARE)
+        else:
+            job = Job(address, survey, settings, at_once + SPARE)
+            began = Supervisor(job, listening, workers).run()
+    if not began:
+        raise typer.Exit(1)
     typer.echo("stopped")
 
 

@@ -1,0 +1,173 @@
+"""`deniable serve --workers`: workers die and are replaced under load, and nothing is lost."""
+
+import http.client
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+import threading
+import time
+from pathlib import Path
+
+import pytest
+
+from collection_toys import mark_submission, marks
+from collectors import JSON, SOURCES
+from deniable.service.access import new_token
+from deniable.service.metrics import CELLS, Metrics
+from deniable.service.store import open_store
+
+MARKS = marks(20_000)
+
+
+def test_counters_of_workers_add_up():
+    cells = [0] * (3 * len(CELLS))
+    rows = [Metrics(cells, row) for row in range(3)]
+    for row, times in zip(rows, (1, 2, 4), strict=True):
+        for _ in range(times):
+            row.count("deniable_refusals_total", "type", "busy")
+    for row in rows:
+        assert 'deniable_refusals_total{type="busy"} 7\n' in row.text({})
+
+
+class Served:
+    """The command in a process of its own, and clients that send marks until one was taken."""
+
+    def __init__(self, folder, *options):
+        self.manifest = folder / "marks.json"
+        self.manifest.write_bytes(MARKS.manifest)
+        self.store = str(folder / "marks.db")
+        command = [sys.executable, "-m", "deniable", "serve", str(self.manifest), "--port", "0"]
+        self.process = subprocess.Popen(
+            [*command, *options], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+            env={**os.environ, "PYTHONPATH": str(SOURCES)},
+        )  # fmt: skip
+        line = ""
+        while "API" not in line:
+            line = self.process.stdout.readline()
+            assert line, self.process.stderr.read()
+        self.port = int(re.search(r":(\d+)/v2", line)[1])
+        self.acknowledged, self.surprises, self.next = set(), [], 0
+        self.lock = threading.Lock()
+
+    def ask(self, method="GET", path="/v2/health", body=None, **headers):
+        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=30)
+        try:
+            connection.request(method, path, body, headers)
+            answer = connection.getresponse()
+            return answer.status, answer.read()
+        finally:
+            connection.close()
+
+    def workers(self):
+        """The ids of its workers, without other helpers of the interpreter."""
+        children = Path(f"/proc/{self.process.pid}/task/{self.process.pid}/children")
+        found = map(int, children.read_text().split())
+        return {pid for pid in found if b"spawn_main" in Path(f"/proc/{pid}/cmdline").read_bytes()}
+
+    def client(self, stop):
+        while not stop.is_set():
+            with self.lock:
+                mark, self.next = self.next, self.next + 1
+            body = mark_submission(MARKS, mark, f"{mark:032x}").to_json()
+            while mark not in self.acknowledged:
+                try:
+                    status, _ = self.ask("POST", "/v2/submissions", body, **{"Content-Type": JSON})
+                except (OSError, http.client.HTTPException):
+                    status = 503  # to send the same again is always right
+                with self.lock:
+                    if status in (200, 201):
+                        self.acknowledged.add(mark)
+                    elif status not in (429, 503):
+                        self.surprises.append(status)
+                        return
+
+    def until(self, done, seconds=60):
+        deadline = time.monotonic() + seconds
+        while not done():
+            assert time.monotonic() < deadline, "it takes too long"
+            time.sleep(0.05)
+
+    def more(self, number):
+        wanted = len(self.acknowledged) + number
+        self.until(lambda: len(self.acknowledged) >= wanted)
+
+    def stop(self):
+        self.process.terminate()
+        out, err = self.process.communicate(timeout=60)
+        return self.process.returncode, out, err
+
+
+@pytest.mark.crash
+@pytest.mark.slow
+def test_workers_are_replaced_under_load_and_nothing_is_lost(tmp_path):
+    """One is killed; all are renewed; a renewal that cannot work changes nothing; all end."""
+    served = Served(tmp_path, "--workers", "2")
+    stop = threading.Event()
+    clients = [threading.Thread(target=served.client, args=(stop,)) for _ in range(4)]
+    try:
+        for client in clients:
+            client.start()
+        served.more(50)
+        before = served.workers()
+        assert len(before) == 2
+        os.kill(min(before), signal.SIGKILL)
+        served.until(lambda: len(served.workers() - {min(before)}) == 2)
+        before = served.workers()
+        os.kill(served.process.pid, signal.SIGHUP)
+        served.until(lambda: len(served.workers()) == 2 and not served.workers() & before)
+        served.more(50)
+        before = served.workers()
+        served.manifest.write_text("{}")
+        os.kill(served.process.pid, signal.SIGHUP)
+        served.until(lambda: len(served.workers()) == 3)
+        served.until(lambda: served.workers() == before)
+        served.more(50)
+        stop.set()
+        for client in clients:
+            client.join()
+        store = open_store(served.store)
+        token = new_token(store, "ann")
+        time.sleep(1.1)  # until the workers look at the tokens again
+        told = served.ask(path="/v2/metrics", Authorization=f"Bearer {token}")[1].decode()
+        counted = re.search(r'submissions_total\{outcome="counted"\} (\d+)', told)
+    finally:
+        stop.set()
+        code, out, err = served.stop()
+    assert code == 0
+    assert out.endswith("stopped\n")
+    assert len(re.findall(r"worker \d+ \(signal 9\) ended; another one starts", err)) == 1
+    assert len(re.findall("takes over from", err)) == 2
+    assert "did not start; the others go on as they are" in err
+    (tally,) = store.tallies().values()
+    marked = sorted(served.acknowledged)
+    assert tally.counts[marked].tolist() == [1] * len(marked)
+    assert tally.n == len(marked), "what was never acknowledged was sent until it was"
+    assert store.verify() == []
+    assert not served.surprises
+    # The killed worker may have kept a group, of all clients at most, and not yet said so.
+    assert 0 <= tally.n - int(counted[1]) <= len(clients)
+    store.close()
+
+
+@pytest.mark.crash
+@pytest.mark.slow
+def test_workers_end_with_their_parent(tmp_path):
+    served = Served(tmp_path, "--workers", "2")
+    assert served.ask()[0] == 200
+    workers = served.workers()
+    served.process.kill()
+    served.process.communicate(timeout=60)
+    served.until(lambda: not any(Path(f"/proc/{pid}").exists() for pid in workers))
+
+
+@pytest.mark.network
+@pytest.mark.slow
+def test_workers_that_cannot_start_end_the_command(tmp_path):
+    served = Served(tmp_path, "--workers", "2")
+    served.manifest.write_text(json.dumps({}))  # before the workers read it
+    _, err = served.process.communicate(timeout=60)
+    assert served.process.returncode == 1
+    assert "did not start" in err
