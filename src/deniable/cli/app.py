@@ -13,6 +13,7 @@ from deniable.cli.commands.choose import bench, mechanisms, methods, simulate
 from deniable.cli.commands.collect import check, init, serve, token
 from deniable.cli.commands.estimate import estimate, series
 from deniable.cli.commands.manipulate import manipulate
+from deniable.cli.commands.merge import merge, upgrade
 from deniable.cli.commands.privatise import privatize
 from deniable.cli.commands.reproduce import reproduce
 from deniable.cli.commands.start import demo
@@ -33,7 +34,7 @@ app = typer.Typer(
 _COMMANDS = {
     "Start here": (demo,),
     "Collect": (init, check, serve, token, privatize),
-    "Look after a store": (verify_store, backup, purge, export, import_),
+    "Look after a store": (verify_store, backup, purge, export, import_, merge, upgrade),
     "Choose": (mechanisms, methods, simulate, bench),
     "Estimate": (tally, estimate, series),
     "Check": (audit, budget, ledger, manipulate, reproduce),

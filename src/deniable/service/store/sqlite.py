@@ -26,7 +26,7 @@ from deniable.storage.files import Identity, create, identity, real_file
 
 #: Statements that are not prepared anew: there is one for every number of rows.
 STATEMENTS = 4 * ROWS
-_TYPES = {"bytes": "BLOB", "whole": "INTEGER", "end": " WITHOUT ROWID"}
+TYPES = {"bytes": "BLOB", "whole": "INTEGER", "end": " WITHOUT ROWID"}
 #: The files of the log, which SQLite keeps as long as a connection is open.
 LOGS = ("-wal", "-shm")
 #: What SQLite says where it may not make them.
@@ -61,9 +61,9 @@ class SQLiteStore(SQLStore):
             connection.execute("BEGIN" if reading else "BEGIN IMMEDIATE")
             empty = not connection.execute("SELECT 1 FROM sqlite_master").fetchone()
             if empty and survey is not None:
-                cls._create(connection, survey, **_TYPES)
+                cls._create(connection, survey, **TYPES)
             if upgrade and not empty:
-                cls._upgrade(connection, **_TYPES)
+                cls._upgrade(connection, **TYPES)
             published = cls._published(connection, survey)
             connection.execute("COMMIT")
             opened = identity(file)
@@ -148,7 +148,7 @@ class SQLiteStore(SQLStore):
         found = [text for (text,) in connection.execute("PRAGMA integrity_check(10)")]
         if found != ["ok"]:
             yield from (f"the database: {' '.join(text.split())}" for text in found)
-        made = {f"CREATE TABLE {table.format(**_TYPES)}" for table in TABLES}
+        made = {f"CREATE TABLE {table.format(**TYPES)}" for table in TABLES}
         there = {text for (text,) in connection.execute("SELECT sql FROM sqlite_master")}
         for text in sorted(made ^ there, key=str):
             what = "is missing" if text in made else "does not belong to a store"
