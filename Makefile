@@ -55,6 +55,8 @@ bench: $(VENV)/.bench
 collector: $(VENV)/.dev
 	$(BIN)/python benchmarks/collector.py --out out/collector
 	$(BIN)/python benchmarks/collector.py --out out/collector --kills 200
+	$(BIN)/python benchmarks/several_collectors.py --out out/collector
+	$(BIN)/python benchmarks/several_collectors.py --out out/collector --kills 60
 
 scale: $(VENV)/.demo
 	$(BIN)/python benchmarks/scale.py --out out/scale

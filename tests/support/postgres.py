@@ -10,6 +10,7 @@ import tempfile
 import time
 from contextlib import suppress
 from pathlib import Path
+from typing import Any
 
 #: Where Debian keeps the programs of each version.
 PLACES = sorted(Path("/usr/lib/postgresql").glob("*/bin"), reverse=True)
@@ -108,6 +109,14 @@ class Postgres:
         with psycopg.connect(self.address, autocommit=True) as connection:
             for statement in statements:
                 connection.execute(statement.encode())
+
+    def ask(self, statement: str) -> Any:
+        """The one value that a statement answers."""
+        import psycopg
+
+        with psycopg.connect(self.address) as connection:
+            row = connection.execute(statement.encode()).fetchone()
+        return None if row is None else row[0]
 
     def remove(self) -> None:
         if self._process.poll() is None:

@@ -1,0 +1,254 @@
+"""Several collectors on one PostgreSQL server: rates, CPU of both, and what the disk takes.
+
+    python benchmarks/several_collectors.py --out out/several
+    python benchmarks/several_collectors.py --kills 60 --out out/several
+
+One and two collectors take turns, so that ratios are of one run. CPU is what the kernel charged to
+the processes, so it holds on busy machines, too. Clients run on the same machine. Needs the
+repository and PostgreSQL: servers and disasters are those of tests/support.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import json
+import os
+import random
+import sys
+import time
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from statistics import median
+from typing import Any
+
+import numpy as np
+
+from collector import CONNECTIONS, Connection, batch_requests, singles
+from deniable.collection.manifest import Collection
+from deniable.service.store import open_store
+from deniable.views.formats import Format
+from deniable.views.tables import show
+
+TESTS = Path(__file__).parent.parent / "tests" / "support"
+sys.path.insert(0, str(TESTS))
+
+import collection_toys as toys  # type: ignore[import-not-found]  # noqa: E402
+import collectors  # type: ignore[import-not-found]  # noqa: E402
+import postgres  # type: ignore[import-not-found]  # noqa: E402
+import several  # type: ignore[import-not-found]  # noqa: E402
+
+TICK = os.sysconf("SC_CLK_TCK")
+#: Bar: reports a second in batches.
+BATCHES = 5e6
+#: Submissions in one transaction of the writer that fills a table.
+GROUP = 1_000
+
+
+def load(ports: Sequence[int], requests: Sequence[bytes], connections: int) -> float:
+    """Requests a second over some connections, shared among ports; all must be counted."""
+    found: Counter[int] = Counter()
+    rest = iter(requests)
+
+    async def run() -> None:
+        loop = asyncio.get_running_loop()
+        make = [
+            loop.create_connection(lambda: Connection(rest, found), "127.0.0.1", port)
+            for _ in range(connections // len(ports))
+            for port in ports
+        ]
+        for _, protocol in await asyncio.gather(*make):
+            await protocol.done
+
+    start = time.perf_counter()
+    asyncio.run(run())
+    seconds = time.perf_counter() - start
+    if found != {201: len(requests)}:
+        raise RuntimeError(f"not all were counted: {found}")
+    return len(requests) / seconds
+
+
+def cpu(pid: int, *, dead: bool = False) -> float:
+    """Seconds of a process; with ``dead`` also those of its children that ended."""
+    try:
+        fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    except OSError:
+        return 0.0
+    return sum(map(int, fields[11 : 15 if dead else 13])) / TICK
+
+
+@dataclass
+class Machine:
+    """A database server, and collectors of one collection on it."""
+
+    server: Any
+    collectors: list[Any]
+
+    @classmethod
+    @contextmanager
+    def of(cls, server: Any, collection: Collection, number: int) -> Iterator[Machine]:
+        address = server.database()
+        open_store(address, collection).close()
+        with ExitStack() as held:
+            found = [held.enter_context(collectors.Collector(address)) for _ in range(number)]
+            yield cls(server, found)
+
+    @property
+    def ports(self) -> list[int]:
+        return [one.port for one in self.collectors]
+
+    def spent(self) -> tuple[float, float, int]:
+        """Seconds of the collectors and of the server so far, and bytes of its log."""
+        main = self.server._process.pid
+        children = Path(f"/proc/{main}/task/{main}/children").read_text().split()
+        database = cpu(main, dead=True) + sum(cpu(int(pid)) for pid in children)
+        log = self.server.ask("SELECT pg_current_wal_insert_lsn() - '0/0'::pg_lsn")
+        return sum(cpu(one.pid) for one in self.collectors), database, int(log)
+
+
+def single_rows(server: Any, n: int, turns: int) -> list[dict[str, Any]]:
+    """Single submissions at one collector and at two, in turns."""
+    rows = []
+    for name, collection in (("one question", toys.one_question(16)), ("survey", toys.survey())):
+        with Machine.of(server, collection, 2) as machine:
+            load(machine.ports, singles(collection, 400, 0), CONNECTIONS)
+            rates: dict[int, list[float]] = {1: [], 2: []}
+            spent: dict[int, list[Any]] = {1: [], 2: []}
+            for turn in range(1, turns + 1):
+                for number in (1, 2):
+                    requests = singles(collection, n, 2 * turn + number)
+                    before = machine.spent()
+                    rates[number].append(load(machine.ports[:number], requests, CONNECTIONS))
+                    spent[number].append(np.subtract(machine.spent(), before) / n)
+            verified(machine)
+        ratio = median(b / a for a, b in zip(rates[1], rates[2], strict=True))
+        for number in (1, 2):
+            ours, theirs, log = np.median(spent[number], axis=0)
+            row = {
+                "what": f"singles, {name}",
+                "collectors": number,
+                "per_second": median(rates[number]),
+            }
+            costs = {"collector_us": 1e6 * ours, "postgres_us": 1e6 * theirs, "wal_bytes": log}
+            rows.append({**row, **costs, "of_one": ratio if number == 2 else 1.0})
+    return rows
+
+
+def batch_rows(server: Any, total: int) -> list[dict[str, Any]]:
+    """Reports a second in batches of half a million respondents."""
+    rows = []
+    for name, collection in (("GRR, k = 16", toys.one_question(16)), ("survey", toys.survey())):
+        size, asked = 500_000, len(collection.reports)
+        count = max(4, total // (size * asked))
+        with Machine.of(server, collection, 2) as machine:
+            for number in (1, 2):
+                requests = batch_requests(collection, size, count + 2)
+                load(machine.ports[:number], requests[:2], 2)
+                before = machine.spent()
+                rate = load(machine.ports[:number], requests[2:], 2 * number) * size * asked
+                reports = count * size * asked
+                ours, theirs, log = np.subtract(machine.spent(), before) / reports
+                row = {"what": f"batches, {name}", "collectors": number, "reports": reports}
+                costs = {"collector_ns": 1e9 * ours, "postgres_ns": 1e9 * theirs, "wal_bytes": log}
+                rows.append({**row, "reports_per_second": rate, **costs, "bar": BATCHES})
+            verified(machine)
+    return rows
+
+
+def growth_rows(server: Any, total: int, steps: int = 4) -> list[dict[str, Any]]:
+    """What a table costs as it grows: one writer, in groups as large as a busy collector's."""
+    collection = toys.one_question(16)
+    rng, rows = np.random.default_rng(1), []
+    with Machine.of(server, collection, 0) as machine:
+        store = open_store(server.address)
+        bodies = [toys.packed(collection, toys.submission(collection, rng))[1] for _ in range(200)]
+        kept = 0
+        for _ in range(steps):
+            before, start, own = machine.spent(), time.perf_counter(), time.process_time()
+            for _ in range(total // steps // GROUP):
+                store.add([(rng.bytes(16), bodies[place % 200]) for place in range(GROUP)])
+                kept += GROUP
+            n, seconds = total // steps // GROUP * GROUP, time.perf_counter() - start
+            _, theirs, log = np.subtract(machine.spent(), before) / n
+            sizes = [
+                server.ask(f"SELECT pg_{what}('deniable.submissions')") / kept
+                for what in ("relation_size", "indexes_size")
+            ]
+            row = {
+                "rows": kept,
+                "per_second": n / seconds,
+                "writer_us": 1e6 * (time.process_time() - own) / n,
+            }
+            costs = {"postgres_us": 1e6 * theirs, "wal_bytes": log}
+            rows.append({**row, **costs, "table_bytes": sizes[0], "index_bytes": sizes[1]})
+        store.close()
+    return rows
+
+
+def verified(machine: Machine) -> None:
+    """Nothing that is fast and wrong is reported."""
+    store = open_store(machine.server.address)
+    if found := store.verify():
+        raise RuntimeError("; ".join(found))
+    store.close()
+
+
+def kill_row(server: Any, kills: int) -> dict[str, Any]:
+    """Kills of collectors and of the database, amid clients that go on at another collector."""
+    world = several.Several.of(server, 1, size=60_000)
+    rng, found = random.Random(1), Counter[str]()
+    try:
+        for _ in range(kills // 10 + 1):
+            with world.load():
+                for _ in range(10):
+                    world.wait_for(rng.randrange(1, 80))
+                    name = rng.choice(["kill_one", "kill_one", "crash_database"])
+                    getattr(world, name)()
+                    found[name] += 1
+            world.check()
+            for one in world.all:
+                one.start()
+    finally:
+        world.stop()
+    row = {"what": "3 collectors", **found, "sent": len(world.sent)}
+    return {**row, "acknowledged": len(world.acknowledged), "lost": 0, "doubled": 0}
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("--out", type=Path, default=Path("out/several"))
+    parser.add_argument("--singles", type=int, default=4_000, help="submissions in each turn")
+    parser.add_argument("--turns", type=int, default=7, help="turns of single submissions")
+    parser.add_argument("--reports", type=int, default=20_000_000, help="reports in batches")
+    parser.add_argument("--rows", type=int, default=1_000_000, help="rows of the table that grows")
+    parser.add_argument("--kills", type=int, default=0, help="only disasters, so many")
+    chosen = parser.parse_args()
+    chosen.out.mkdir(parents=True, exist_ok=True)
+    place = postgres.programs()
+    if place is None:
+        raise SystemExit("PostgreSQL is not installed (Debian: apt-get install postgresql)")
+    server = postgres.Postgres(place)
+    result: dict[str, Any] = {"load_before": os.getloadavg()[0]}
+    try:
+        if chosen.kills:
+            parts = {"kills": [kill_row(server, chosen.kills)]}
+        else:
+            parts = {
+                "singles": single_rows(server, chosen.singles, chosen.turns),
+                "batches": batch_rows(server, chosen.reports),
+                "growth": growth_rows(server, chosen.rows),
+            }
+    finally:
+        server.remove()
+    for name, rows in parts.items():
+        show(rows, Format.table, name)
+    result |= {**parts, "load_after": os.getloadavg()[0]}
+    name = "several-kills.json" if chosen.kills else "several.json"
+    (chosen.out / name).write_text(json.dumps(result, indent=2))
+
+
+if __name__ == "__main__":
+    main()
