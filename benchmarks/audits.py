@@ -58,7 +58,9 @@ def redrawn(reports: int) -> Attempt:
 class SevenBits(OUE):
     """The probability of a one that lies is rounded to 7 bits."""
 
-    def randomise(self, indices: Any, key: bytes, threads: int | None = None) -> Any:
+    def randomise(
+        self, indices: Any, key: bytes, threads: int | None = None, *, stream: int = 0
+    ) -> Any:
         rng, unit = np.random.default_rng(list(key)), SCALE >> 7
         rows = rng.random((len(indices), self.domain.size)) < round(self.zero / unit) / 128
         rows[np.arange(len(indices)), indices] = rng.random(len(indices)) < 0.5

@@ -56,8 +56,8 @@ def test_the_questions_of_a_survey(answers, tmp_path):
     [
         ((), "--mechanism together with --column"),
         (("--survey", "s.toml", "--column", "x"), "left out with --survey"),
-        (("--column", "smoking", "-m", "m.json", "--engine", "dask"), "local or spark"),
-        (("--column", "smoking", "-m", "m.json", "--master", "yarn"), "left out with --engine"),
+        (("--column", "smoking", "-m", "m.json", "--engine", "dask"), "one of local, spark"),
+        (("--column", "smoking", "-m", "m.json", "--master", "yarn"), "left out with the engine"),
     ],
 )
 def test_what_does_not_go_together_is_refused(answers, tmp_path, monkeypatch, options, words):

@@ -54,6 +54,15 @@ def read_sources(
     return [*tallies, *(part.held() if part.nbytes <= HELD else part for part in stored)]
 
 
+def read_tallies(paths: Sequence[str]) -> dict[str, Tally]:
+    """The tallies of files, by their names."""
+    found = {str(place): _tally(place, None) for place in find(paths, TALLY_SUFFIX)}
+    for name, tally in found.items():
+        if tally is None:
+            raise InvalidArgument("files", name, "a tally")
+    return {name: tally for name, tally in found.items() if tally is not None}
+
+
 def _tally(place: Place, mechanism: Mechanism | None) -> Tally | None:
     """The tally of a file, if it is one."""
     with plain(place) as file, about(place):

@@ -10,7 +10,7 @@ import typer
 from deniable.views.formats import Format
 
 if TYPE_CHECKING:
-    from deniable.engines.base import Engine
+    pass
 
 Layout = Annotated[Format, typer.Option("--format", "-f", help="How to print the table.")]
 Epsilon = Annotated[float, typer.Option("--epsilon", "-e", help="Privacy budget of one report.")]
@@ -56,25 +56,6 @@ Options = Annotated[
     list[str] | None,
     typer.Option("--option", "-o", help="NAME=JSON of the method, e.g. iterations=100."),
 ]
-EngineName = Annotated[str, typer.Option("--engine", help="Where the work runs: local or spark.")]
-Master = Annotated[
-    str | None,
-    typer.Option(help="Where Spark runs: local[4], spark://HOST:7077, yarn (default: as set up)."),
-]
-
-
-def engine_of(name: str, master: str | None) -> Engine:
-    """The engine with this name."""
-    from deniable.engines import LocalEngine, spark
-    from deniable.errors import InvalidArgument
-
-    if name == "spark":
-        return spark.SparkEngine(master)
-    refuse_beside("--engine local", master=master)
-    if name != "local":
-        raise InvalidArgument("--engine", name, "local or spark")
-    return LocalEngine()
-
 EngineName = Annotated[
     str, typer.Option("--engine", help="What reads the files: local (this machine) or spark.")
 ]

@@ -261,12 +261,13 @@ class Output:
 
 @contextmanager
 def _answers(place: Place) -> Iterator[Any]:
+    arrow = pyarrow()
     import pyarrow.parquet as pq
 
     try:
         with opened(place) as file, pq.ParquetFile(file) as parquet:
             yield parquet
-    except pyarrow().ArrowException as error:
+    except arrow.ArrowException as error:
         raise CorruptData(f"{place} cannot be read as a Parquet file: {error}") from error
 
 

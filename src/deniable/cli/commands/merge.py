@@ -30,7 +30,7 @@ def merge(
         raise InvalidArgument("sources", sources, "two or more")
     are_tallies = [_is_tally(source) for source in sources]
     if all(are_tallies):
-        _merge_tallies([Path(source) for source in sources], output)
+        _merge_tallies(sources, output)
     elif any(are_tallies):
         raise InvalidArgument("sources", sources, "all stores, or all tallies")
     else:
@@ -51,30 +51,29 @@ def _is_tally(source: str) -> bool:
         return opened.read(len(MAGIC)) == MAGIC
 
 
-def _merge_tallies(files: list[Path], output: Path) -> None:
+def _merge_tallies(sources: list[str], output: Path) -> None:
     from functools import reduce
-    from typing import cast
 
-    from deniable.cli.files import read_sources
+    from deniable.cli.files import read_tallies
     from deniable.core.tally import Tally
     from deniable.errors import InvalidArgument, MismatchError
     from deniable.storage.database import Database
 
-    tallies = cast(list[Tally], read_sources(files, None))
-    seen: dict[tuple[int, int], Path] = {}
-    for file, tally in zip(files, tallies, strict=True):
+    tallies = read_tallies(sources)
+    seen: dict[tuple[int, int], str] = {}
+    for file, tally in tallies.items():
         ids = tally.identified, tally.fingerprint
         if tally.identified and ids in seen:
             told = f"{seen[ids]} and {file} count reports with the same ids"
             raise MismatchError(f"{told}: they would count twice")
         seen[ids] = file
-    merged = reduce(Tally.merge, tallies)
+    merged = reduce(Tally.merge, tallies.values())
     try:
         Database(output).place_file(merged.to_bytes())
     except FileExistsError:
         raise InvalidArgument("--output", str(output), "a file that does not exist yet") from None
     typer.echo(f"{output}: {merged.n:,} reports")
-    for file, tally in zip(files, tallies, strict=True):
+    for file, tally in tallies.items():
         if tally.n and not tally.sources and not tally.identified:
             told = "names neither files nor ids: nothing shows if others count its reports, too"
             typer.echo(f"{file} {told}", err=True)

@@ -49,11 +49,11 @@ def privatize(
     from rich.console import Console
     from rich.progress import Progress
 
-    from deniable.cli.options import engine_of
+    from deniable.engines.named import engine_named
     from deniable.engines.privatising import privatise_files
 
     asked = _asked(survey, mechanism, column)
-    runner = engine_of(engine, master)
+    runner = engine_named(engine, master)
     console = Console(stderr=True)
     with Progress(console=console, transient=True, disable=not console.is_terminal) as progress:
         task = progress.add_task("randomising", total=None)
