@@ -275,6 +275,7 @@ def test_bounds_are_wrong_as_rarely_as_stated():
     assert high[n] == 1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["hr", "olh", "ss", "she", "dbitflip", "lolh", "orr"])
 def test_hashed_and_coded_reports_are_understood(name):
     """The audit of an honest mechanism comes near its epsilon, or it would find nothing at all."""

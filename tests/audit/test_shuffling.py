@@ -349,6 +349,7 @@ def test_no_batch_of_randomised_response_exceeds_what_is_told(mechanism, n):
         assert exact <= told
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("local", [0.1, 1.0, 3.0])
 @pytest.mark.parametrize("n", [1_000, 10**5, 10**7])
 def test_the_closed_form_is_above_and_the_attack_below(local, n):

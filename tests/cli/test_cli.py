@@ -106,6 +106,7 @@ def test_mechanisms_as_json_and_csv():
     assert len(table) == len(rows)
 
 
+@pytest.mark.slow
 def test_simulate_is_reproducible_and_draws(tmp_path):
     chart = tmp_path / "errors.svg"
     command = ("simulate", "-m", "grr", "-m", "oue", "-n", "2000", "--runs", "3", "--seed", "5", "-f", "json")  # fmt: skip  # noqa: E501

@@ -306,6 +306,7 @@ def test_the_question_of_each_row_is_drawn_for_it_alone(tmp_path):
     check_questions(table, first, second)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "planted",
     [

@@ -12,8 +12,10 @@ SLOW = {"bulk_channel", "bulk_supports", "simulated_errors", "simulated_counts",
 SINGLE = {"single_supports", "one_path"}
 #: Slow laws that no twin is spared.
 LONG = {"exact_at_scale", "exact_memory", "exact_histories"}
-#: Families whose smallest channels are large.
+#: Families whose smallest channels are large, and those of which that slows only some laws.
 LARGE = {"lolh", "lblh"}
+LARGISH = {"blh", "dbitflip", "dbitflippm", "olh", "rappor", "she"}
+ENUMERATING = {"exact_epsilon", "exact_moments"}
 
 
 def shared(name, law):
@@ -25,6 +27,7 @@ def shared(name, law):
 
 def marks(name, law):
     long = law.__name__ in SLOW | SINGLE | LONG or name in LARGE
+    long |= law.__name__ in ENUMERATING and name in LARGISH
     return [pytest.mark.slow] if long else []
 
 

@@ -121,6 +121,7 @@ def test_the_certificate_holds_everywhere(name, epsilon):
         assert found.passes <= 20, case
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["sue", "oue", "olh", "hr", "hrr"])
 @pytest.mark.parametrize("epsilon", [2.0**-10, 8.0, 32.0])
 def test_extreme_budgets(name, epsilon):
@@ -191,6 +192,7 @@ def test_transforms_equal_the_plain_sums(k, block):
     check_sums(objective, likelihoods(reports))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["grr", "sue", "ss", "blh", "olh"])
 @pytest.mark.parametrize("k", [3, 16, 17, 32, 64, 130])
 @pytest.mark.parametrize("memory", [0, 1 << 30])
@@ -277,6 +279,7 @@ def test_equal_reports_point_to_what_they_support(name):
         assert found.certificate < 1e-8
 
 
+@pytest.mark.slow
 def test_a_start_does_not_change_the_maximum():
     reports = draw(dn.OUE(40, 2.0), 4000)
     corner = np.eye(40)[7]

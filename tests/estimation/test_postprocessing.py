@@ -106,6 +106,7 @@ EXTREMES = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("error")
 @pytest.mark.parametrize("spread", [0.0, 1e-15, 1e-4, 1.0, 1e6])
 @pytest.mark.parametrize("extreme", EXTREMES)
@@ -264,6 +265,7 @@ def test_power_laws_have_the_mean_that_is_asked_for(k, share):
     assert law.low * top / bottom == pytest.approx(1 / k, rel=1e-6)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("exponent", [0.5, 1.0, 1.7, 3.0, 12.0])
 @pytest.mark.parametrize("low", [1e-6, 1e-3, 0.05])
 @pytest.mark.parametrize("x", [-0.05, 0.0, 0.003, 0.02, 0.1, 0.6, 1.1])
@@ -315,6 +317,7 @@ def test_large_domains_stay_exact():
     assert abs(few - every) <= 1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("skew", [1.0, 1.5, 2.5])
 def test_priors_pay_where_they_fit(skew):
     """On noisy Zipf data the mean squared error falls; 10 runs, far from chance."""

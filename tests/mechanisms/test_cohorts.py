@@ -72,6 +72,7 @@ def test_permutations_are_permutations(size):
         assert sorted(permuted(v, key, size) for v in range(size)) == list(range(size))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("family", OPEN)
 @pytest.mark.parametrize("listed", [4, 6, 8, 20, 70])
 def test_values_meet_as_often_as_the_formula_says(family, listed):
@@ -289,6 +290,7 @@ def test_candidates_and_the_outside_are_covered(family, design):
     assert abs(np.mean(shares) - 0.95) < 0.01 + 6 * np.std(shares) / np.sqrt(runs)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("family", OPEN)
 @pytest.mark.parametrize("method", ["unbiased", "bayes", "projected", "normalized", "likelihood"])
 def test_methods_know_the_outside(family, method):

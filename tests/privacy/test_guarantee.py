@@ -16,6 +16,7 @@ from deniable.randomness import SCALE
 epsilons = st.floats(2.0**-20, 32.0)
 
 
+@pytest.mark.slow
 @given(epsilons)
 def test_exp_is_rounded_down_and_log_up(epsilon):
     below = exp_below(epsilon)

@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+import functools
 import hashlib
 import json
 import os
@@ -45,11 +46,17 @@ from mutations import mutated
 from places import ROOT
 
 pytestmark = pytest.mark.network
-TOYS, WORDY = survey(), one_question(60_000, stem="answer ")
+TOYS = survey()
 ASK = b"GET /v2/manifest HTTP/1.1\r\nHost: x\r\n\r\n"
 CHUNKED = b"Transfer-Encoding: chunked"
 MARKER = "telltale-5d1c"
 CLIENT = ROOT / "clients" / "js" / "deniable.js"
+
+
+@functools.cache
+def long_manifest():
+    """A collection with a long manifest, which takes a second to make."""
+    return one_question(60_000, stem="answer ")
 
 
 def sent(seed):
@@ -821,9 +828,9 @@ def test_the_waiting_make_room_and_the_answered_stay(tmp_path):
 def wordy(tmp_path_factory):
     """A store with a manifest of 0.9 MB, and reports for each of 60,000 answers."""
     path = str(tmp_path_factory.mktemp("wordy") / "store.db")
-    store = open_store(path, WORDY)
+    store = open_store(path, long_manifest())
     counts = np.random.default_rng(4).integers(0, 9, 60_000)
-    tally = Tally.of_counts(WORDY.reports[0].mechanism, counts, int(counts.sum()))
+    tally = Tally.of_counts(long_manifest().reports[0].mechanism, counts, int(counts.sum()))
     store.add_batch(bytes(16), b"", {Place("q"): tally})
     store.add_token("ada", hash_token("a" * 40))
     store.close()
@@ -863,7 +870,7 @@ def test_who_reads_slowly_gets_everything(wordy):
             if time.monotonic() - start < 2:
                 time.sleep(0.02)
     assert time.monotonic() - start > 1.5
-    assert length > len(WORDY.manifest)
+    assert length > len(long_manifest().manifest)
 
 
 def test_one_thing_is_asked_at_a_time(running):
@@ -886,7 +893,7 @@ def flooded(wordy):
     """A collector at a tenth of the usual size."""
     with Collector(wordy, limits={"at_once": 100}, server={"connections": 105}) as collector:
         rng = np.random.default_rng(1)
-        collector.bodies = iter(lambda: submission(WORDY, rng).to_json(), None)
+        collector.bodies = iter(lambda: submission(long_manifest(), rng).to_json(), None)
         assert collector.post(next(collector.bodies)) == 201
         yield collector
 
