@@ -6,15 +6,13 @@ import math
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from deniable.arrays import Bools, Floats
 from deniable.core.domain import refuse_what_is_no_column, to_list
 from deniable.errors import InvalidArgument, Unshown, is_number
 
-Doubles = NDArray[np.float64]
 
-
-def as_doubles(values: Any, optional: bool) -> tuple[Doubles, NDArray[np.bool_]]:
+def as_doubles(values: Any, optional: bool) -> tuple[Floats, Bools]:
     """Finite doubles of a column of numbers, and where None stands for a skip.
 
     Booleans, texts, infinities and what is not a number are refused by their place. Columns of
@@ -34,7 +32,7 @@ def as_doubles(values: Any, optional: bool) -> tuple[Doubles, NDArray[np.bool_]]
     return doubles, skipped
 
 
-def refuse_first(wrong: NDArray[np.bool_], allowed: str, values: Any) -> None:
+def refuse_first(wrong: Bools, allowed: str, values: Any) -> None:
     """Refuse the first answer that is wrong by its place; the answer itself is not repeated."""
     if wrong.any():
         place = int(np.argmax(wrong))
