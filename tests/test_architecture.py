@@ -216,20 +216,20 @@ def code_of(module, name):
     module = module.replace("/", ".").removesuffix(".__init__")
     first, _, method = name.partition(".")
     found = getattr(importlib.import_module(f"deniable.{module}"), first)
-    if isinstance(found, types.FunctionType):
-        return {_code_name(found)}
     kind = found if isinstance(found, type) else type(found)
-    made = [getattr(one, method or "__call__") for one in (kind, *_subclasses(kind))]
-    return {_code_name(one) for one in made}
+    methods = [getattr(one, method or "__call__") for one in (kind, *_subclasses(kind))]
+    made = [found] if isinstance(found, types.FunctionType) else methods
+    codes = [inspect.unwrap(function).__code__ for function in made]
+    files = [Path(code.co_filename) for code in codes]  # of subclasses in tests, too
+    return {
+        f"{file.relative_to(SOURCE).as_posix()}: {code.co_qualname}"
+        for file, code in zip(files, codes, strict=True)
+        if file.is_relative_to(SOURCE)
+    }
 
 
 def _subclasses(kind):
     return {below for one in kind.__subclasses__() for below in (one, *_subclasses(one))}
-
-
-def _code_name(function):
-    code = inspect.unwrap(function).__code__
-    return f"{Path(code.co_filename).relative_to(SOURCE).as_posix()}: {code.co_qualname}"
 
 
 @pytest.fixture(scope="module")
