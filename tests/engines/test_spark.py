@@ -8,9 +8,11 @@ import pyarrow.parquet as pq
 import pytest
 
 import deniable as dn
-from deniable.engines import LocalEngine, tally_files
+from deniable.engines import LocalEngine, report_files, tally_files
+from deniable.engines.duplicates import NONE
 from deniable.engines.files import find, look, pieces
 from deniable.engines.privatising import PrivatiseJob, privatise_files
+from deniable.engines.selection import Reading
 from deniable.engines.spark import SparkEngine
 from deniable.engines.spark.session import require_java
 from deniable.engines.tallying import TallyJob
@@ -50,7 +52,7 @@ def few(lake):
 
 
 def tally_job(mechanism):
-    return TallyJob(mechanism, (), True, np.empty(0, dtype=np.int64))
+    return TallyJob(Reading(mechanism, NONE), ())
 
 
 # ---- the engine
@@ -60,6 +62,15 @@ def test_tallies_are_those_of_this_machine(engine, lake):
     assert tally_files([lake], engine=engine, by=["region"]) == tally_files([lake], by=["region"])
     (tally,) = tally_files([lake], engine=engine).values()
     assert tally.n == tally.identified == N
+
+
+def test_decoders_that_need_reports_give_the_numbers_of_this_machine(engine, lake):
+    ours, theirs = (
+        report_files([lake], engine=one).estimate("likelihood") for one in (engine, LocalEngine())
+    )
+    for name in ("frequencies", "standard_errors", "intervals"):
+        one, other = getattr(ours, name), getattr(theirs, name)
+        np.testing.assert_allclose(one, other, rtol=0, atol=1e-9)
 
 
 def test_ids_that_come_again_are_found(engine, lake, tmp_path):
@@ -84,7 +95,7 @@ def test_refusals_of_workers_are_those_of_this_machine(engine, tmp_path):
         m.privatize([0, 1, 2] * 100).to_parquet(tmp_path / f"{part}.parquet")
     mechanism, some = cut(tmp_path)
     dn.GRR(3, 1.0).privatize([1] * 300).to_parquet(tmp_path / "1.parquet")
-    job = TallyJob(mechanism, (), False, np.empty(0, dtype=np.int64))
+    job = tally_job(mechanism)
     for runner in (LocalEngine(2), engine):
         with pytest.raises(CorruptData, match=r"1\.parquet: the file changed while it was read"):
             runner.run(job, some)
