@@ -40,11 +40,19 @@ def test_batches_and_row_groups_do_not_matter(tmp_path, monkeypatch):
     for rows in (11, 100, 300):
         path = write(tmp_path / f"{rows}.parquet", reports, rows)
         for batch in (1, 64, 500):
-            monkeypatch.setattr(files, "LEAST_ROWS", batch)
-            monkeypatch.setattr(files, "BATCH_BYTES", 1)
+            monkeypatch.setattr(files, "BATCH_ROWS", batch)
             for piece in (1, 50, 1000):
                 monkeypatch.setattr(files, "PIECE_ROWS", piece)
                 assert only(path, engine=LocalEngine(3)) == expected
+
+
+def test_batches_have_an_end():
+    """However long reports and their counts are."""
+    for m in (M, dn.OUE(128, 1.0), dn.OUE(100_000, 1.0), dn.SHE(3000, 1.0), dn.HR(2**20, 1.0)):
+        for wanted in (None, 1 << 30):
+            rows = files._batch_rows(m, wanted)
+            assert 1 <= rows <= max(1, files.MOST_BYTES // m.dtype.itemsize)
+    assert files._batch_rows(dn.HR(2**20, 1.0), None) >= 2**20  # counts of 8 MB
 
 
 def test_pieces_are_all_rows_once(tmp_path, monkeypatch):

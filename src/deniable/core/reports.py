@@ -243,4 +243,6 @@ def _whole(column: pa.ChunkedArray, expected: pa.DataType, name: str) -> pa.Arra
     if column.type != expected or column.null_count:
         found = f"{column.type} with {column.null_count} missing"
         raise CorruptData(f"column {name!r} must be {expected} without missing values; got {found}")
+    if column.num_chunks == 1:  # as batches of large files come: nothing is copied
+        return column.chunk(0)
     return pa.concat_arrays(column.chunks) if column.num_chunks else pa.array([], expected)

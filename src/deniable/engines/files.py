@@ -28,8 +28,10 @@ from deniable.extras import pyarrow
 
 #: Rows of one piece, unless a single row group has more.
 PIECE_ROWS = 1 << 24
-#: Bytes of reports that are read at once, and the fewest and the most rows.
-BATCH_BYTES, LEAST_ROWS, MOST_ROWS = 1 << 20, 1 << 12, 1 << 22
+#: Rows that are read at once, and the bytes that they may take: what caches hold.
+BATCH_ROWS, BATCH_BYTES = 1 << 18, 1 << 22
+#: The most bytes of reports that are read at once, where more rows are worth it.
+MOST_BYTES = 1 << 26
 #: Bytes of a column that are fetched at once: row groups may be larger than the memory.
 FETCHED = 1 << 22
 #: Bytes that a fingerprint looks at: at the beginning, in the middle and at the end.
@@ -274,7 +276,7 @@ def reading(
     ):
         if fingerprint(file) != piece.fingerprint:
             raise CorruptData("the file changed while it was read")
-        yield _batches(parquet, piece, mechanism, ids, rows or _batch_rows(mechanism))
+        yield _batches(parquet, piece, mechanism, ids, _batch_rows(mechanism, rows))
 
 
 def _batches(
@@ -297,7 +299,8 @@ def _column(batch: Any, name: str, dtype: np.dtype[Any]) -> NDArray[Any]:
     return from_arrow_column(pyarrow().chunked_array([batch.column(name)]), dtype, name)
 
 
-def _batch_rows(mechanism: Mechanism) -> int:
-    """Rows of a batch: a cache full; more, where the counts of a batch are long themselves."""
-    rows = max(BATCH_BYTES // mechanism.dtype.itemsize, mechanism.cells)
-    return min(max(rows, LEAST_ROWS), MOST_ROWS)
+def _batch_rows(mechanism: Mechanism, wanted: int | None) -> int:
+    """Rows of a batch: what caches hold; more, where the counts of a batch are long themselves."""
+    width = mechanism.dtype.itemsize
+    rows = wanted or max(min(BATCH_ROWS, BATCH_BYTES // width), mechanism.cells)
+    return max(1, min(rows, MOST_BYTES // width))
