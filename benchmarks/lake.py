@@ -37,7 +37,7 @@ LAKES = {"GRR, k = 16": (dn.GRR(16, 1.0), 10**9), "OUE, k = 128": (dn.OUE(128, 1
 FILES = 10
 #: Reports that are made at once.
 MADE = 10**6
-TURNS = 3
+TURNS = 5
 COLUMNS = ("reports", "n", "what", "seconds", "ns_per_report", "peak_mb")
 
 
