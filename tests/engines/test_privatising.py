@@ -113,7 +113,7 @@ def test_kept_columns_stay_beside_their_reports(tmp_path):
 
 
 def test_a_report_is_that_of_its_coins(tmp_path):
-    """Part i reads stream i of a key that belongs to the file; then the rows are reordered."""
+    """Each part of a file has a key; then the rows are reordered."""
     rows = CHUNK + 20  # the second part is short: it takes the path of single reports
     write(tmp_path / "in" / "a.parquet", 1, rows)
     a_secret(tmp_path / "secret")
@@ -128,17 +128,20 @@ def test_a_report_is_that_of_its_coins(tmp_path):
         parts = ("deniable files", use, plan.name, "", place.path, digest(place), "smoking")
         return derived_key(bytes([7]) * 32, *parts)
 
+    def keystream(use, number):
+        return Keystream(derived_key(key(use), number.to_bytes(8, "big")))
+
     values = SMOKING.domain.encode(pq.read_table(place.path)["smoking"])
     bulk = np.empty(CHUNK, dtype=np.uint8)
-    SMOKING.fill(values[:CHUNK], bulk, Keystream(key("coins"), 0))
-    stream = Keystream(key("coins"), 1)
+    SMOKING.fill(values[:CHUNK], bulk, keystream("coins", 0))
+    stream = keystream("coins", 1)
     single = [
         SMOKING.report(value, ByteCoins(stream.bytes(WORD_BYTES * SMOKING.coin_words)))
         for value in values[CHUNK:].tolist()
     ]
     expected = []
     for number, made in enumerate((bulk, np.array(single, dtype=np.uint8))):
-        words = Keystream(key("order"), number).bytes(WORD_BYTES * len(made))
+        words = keystream("order", number).bytes(WORD_BYTES * len(made))
         expected.append(made[np.argsort(np.frombuffer(words, "<u8"))])
     assert path.name == key("name")[:16].hex() + ".parquet"
     assert np.array_equal(dn.Reports.from_parquet(path).data, np.concatenate(expected))

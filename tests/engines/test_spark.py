@@ -137,8 +137,7 @@ def test_many_small_files_share_tasks(engine, tmp_path):
     _, (piece,) = cut(tmp_path)
     tasks = _tasks([(i, piece) for i in range(1000)], 2)
     assert [i for task in tasks for i, _ in task] == list(range(1000))
-    assert 8 <= len(tasks) <= 16
-    assert max(map(len, tasks)) <= 125
+    assert len(tasks) == 16
     assert max(map(len, _tasks([(i, piece) for i in range(1000)], 1))) <= MOST_TOGETHER
 
 

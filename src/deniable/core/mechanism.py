@@ -327,16 +327,15 @@ class Mechanism(ABC):
         return self.layout.pack(reports)
 
     def randomise(
-        self, indices: NDArray[Any], key: bytes, threads: int | None = None, *, stream: int = 0
+        self, indices: NDArray[Any], key: bytes, threads: int | None = None
     ) -> NDArray[Any]:
         """A column of reports of values that `Domain.encode` has checked, with a fresh key.
 
-        It reads the streams of the key from number ``stream`` on, one for each chunk.
         Run by the device.
         """
         if len(indices) <= SMALL_JOB:
-            return self._one_by_one(indices, Keystream(key, stream))
-        return self._in_bulk(indices, key, threads, stream)
+            return self._one_by_one(indices, Keystream(key))
+        return self._in_bulk(indices, key, threads)
 
     def _one_by_one(self, indices: NDArray[Any], keystream: Keystream) -> NDArray[Any]:
         size = self.coin_words * WORD_BYTES
@@ -351,9 +350,7 @@ class Mechanism(ABC):
             drawn.finish()
         return self.pack(reports)
 
-    def _in_bulk(
-        self, indices: NDArray[Any], key: bytes, threads: int | None, stream: int
-    ) -> NDArray[Any]:
+    def _in_bulk(self, indices: NDArray[Any], key: bytes, threads: int | None) -> NDArray[Any]:
         from deniable.kernels.threads import run, thread_count
 
         n = len(indices)
@@ -365,7 +362,7 @@ class Mechanism(ABC):
             keystream = Keystream(key)
             for chunk in range(first, chunks, workers):
                 part = slice(chunk * CHUNK, (chunk + 1) * CHUNK)
-                keystream.seek(stream + chunk)
+                keystream.seek(chunk)
                 self.fill(indices[part].astype(self.domain.dtype), data[part], keystream)
 
         run(work, range(workers))

@@ -3,9 +3,10 @@
 Engines may read a piece more than once, and an answer that is randomised twice is published at
 twice the price. So coins are a pure function of the job and of the row. Each file and report has a
 key: HMAC-SHA256, under the secret of the job, of the path and of the SHA-256 of all bytes of the
-file. Rows are cut into parts, and part i reads stream i of the key. A file that changed anywhere
-gets other coins, and no two rows of a job share any. A file of reports gets its name when it is
-complete, and its name, too, is a function of the secret and of the input.
+file. Rows are cut into parts, each with a keystream whose key is the HMAC of its number under that
+key. A file that changed anywhere gets other coins, and no two rows of a job share any. A file of
+reports gets its name when it is complete, and its name, too, is a function of the secret and of the
+input.
 
 Rows of a part come in an order that is drawn with the same key, another one for each report: what
 is written shows neither the order of the answers nor, across reports, which rows are one person's.
@@ -229,8 +230,9 @@ class Output:
         """Randomise the rows of a part."""
         mechanism = self._report.mechanism
         values = encoded(self._report, rows)
-        data = mechanism.randomise(values, self._key, 1, stream=number)
-        words = Keystream(self._order, number).bytes(WORD_BYTES * len(data))
+        part = number.to_bytes(8, "big")
+        data = mechanism.randomise(values, derived_key(self._key, part), 1)
+        words = Keystream(derived_key(self._order, part)).bytes(WORD_BYTES * len(data))
         order = np.argsort(np.frombuffer(words, dtype="<u8"), kind="stable")
         table = Reports(mechanism, data[order]).to_arrow()
         for name in self._keep:

@@ -22,10 +22,11 @@ from deniable.engines.spark.worker import RESULTS, Batches, collected, portable,
 
 #: Pieces of one task at most: small files are cheaper to open than tasks are to start.
 MOST_TOGETHER = 64
-#: Tasks for each core, so that a slow one does not keep all others waiting.
-SHARES = 4
-#: Jobs of Spark that run at the same time: the second fills the cores that the first leaves idle.
-_AT_ONCE = 2
+#: Tasks for each core at least, so that a slow one does not keep all others waiting.
+SHARES = 8
+#: Tasks for each core in one job of Spark. There are several jobs, so that what is done can be
+#: shown and kept; two run at a time, so that the second fills the cores that the first leaves idle.
+_WAVE, _AT_ONCE = 2, 2
 
 Numbered = tuple[int, Piece]
 
@@ -39,8 +40,7 @@ class SparkEngine(Engine):
     def results(self, job: Job[Value], pieces: Sequence[Numbered]) -> Iterator[Partial[Value]]:
         cores = self.session.sparkContext.defaultParallelism
         tasks = _tasks(pieces, cores)
-        # Several jobs, not one: what is done can be shown and kept, and is let go of by Spark.
-        size = SHARES * cores
+        size = _WAVE * cores
         waves = [tasks[start : start + size] for start in range(0, len(tasks), size)]
         group = f"deniable-{uuid.uuid4()}"
         with ThreadPoolExecutor(_AT_ONCE) as pool:
