@@ -214,6 +214,7 @@ def main(options: dict[str, Any]) -> None:
     limits = Limits(**{"rate": 1e9, **options.get("limits", {})})
     keys = {"key": options.get("key"), "partner_key": options.get("partner_key", PARTNER_KEY)}
     named = {name: tuple(options.get(name, ())) for name in ("hosts", "origins")}
+    named["keep_days"] = options.get("keep_days")
     settings = Settings(limits, secure=options.get("secure", False), **keys, **named)
     app = create_app(store, settings)
     listening = bind("127.0.0.1", options["port"])

@@ -27,6 +27,7 @@ COLUMNS = {
     "purged": (list(KEY), [*KEY, "n", "counts"]),
     "tokens": (["name"], ["name", "hash"]),
     "invitations": (["hash"], ["hash"]),
+    "purges": (["before"], ["before", "day"]),
 }
 Damage = tuple[str, Callable[[sqlite3.Connection], None]]
 

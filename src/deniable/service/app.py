@@ -33,6 +33,7 @@ from deniable.service.origins import Origins
 from deniable.service.pages import page_routes
 from deniable.service.problems import Problem
 from deniable.service.responses import Outgoing, written
+from deniable.service.retention import Retention
 from deniable.service.store import Outcome, Store
 from deniable.service.writer import Writer
 
@@ -63,6 +64,8 @@ class Settings:
     hosts: tuple[str, ...] = ()
     #: Pages of these origins may read the manifest and send submissions.
     origins: tuple[str, ...] = ()
+    #: Days after which reports are only counted; None keeps all.
+    keep_days: int | None = None
 
 
 class Service:
@@ -85,6 +88,7 @@ class Service:
         self._counting = asyncio.Lock()
         self._estimating = asyncio.Semaphore(ESTIMATES)
         self._outgoing = Outgoing()
+        self._retention: Retention | None = None
 
     def routes(self) -> list[Route]:
         return [
@@ -203,7 +207,13 @@ class Service:
         detail = "Send the same again later: it is counted once."
         return self.on_problem(None, Problem("unavailable", detail))
 
+    def start(self) -> None:
+        if self.settings.keep_days is not None:
+            self._retention = Retention(self.store, self.settings.keep_days)
+
     def close(self) -> None:
+        if self._retention is not None:
+            self._retention.close()
         if self._writer.close():
             self.store.close()
 
@@ -237,6 +247,7 @@ def create_app(
 
     @asynccontextmanager
     async def lifespan(_: Starlette) -> AsyncIterator[None]:
+        service.start()
         yield
         service.close()
 

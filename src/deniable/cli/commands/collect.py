@@ -209,6 +209,10 @@ def serve(
             help="Let pages of this origin (https://...) submit; may be repeated.",
         ),
     ] = None,
+    keep_days: Annotated[
+        int | None,
+        typer.Option(min=1, help="Days to keep reports; then they are only counted."),
+    ] = None,
 ) -> None:
     """Run the collector: a questionnaire, a dashboard and an API.
 
@@ -230,7 +234,7 @@ def serve(
     limits = Limits(batch_bytes=body << 20, rate=rate / workers, at_once=at_once)
     keys = os.environ.get(KEY), os.environ.get(PARTNER_KEY)
     named = tuple(hosts or ()), tuple(origins or ())
-    settings = Settings(limits, keys[0], proxied, keys[1], *named)
+    settings = Settings(limits, keys[0], proxied, keys[1], *named, keep_days)
     app = create_app(opened, settings)  # refuses bad settings before there is any worker
     listening = bind(host, port)
     opened.packing.warm()

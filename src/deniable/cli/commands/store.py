@@ -45,21 +45,43 @@ def backup(
 
 def purge(
     store: StoreAt,
-    before: Annotated[str, typer.Option(help="First day to keep, such as 2026-01-31.")],
+    before: Annotated[
+        str | None, typer.Option(help="First day to keep, such as 2026-01-31.")
+    ] = None,
+    keep_days: Annotated[
+        int | None, typer.Option(min=1, help="Days to keep, besides today.")
+    ] = None,
+    rewrite: Annotated[
+        bool,
+        typer.Option("--rewrite", help="Also make the store smaller; respondents wait meanwhile."),
+    ] = False,
 ) -> None:
-    """Forget the reports that came before a day; tallies and ids stay."""
-    from deniable.errors import InvalidArgument
+    """Forget old reports; what they were counted for stays, and so do their ids."""
+    from deniable.cli.work import shown
     from deniable.service.store import open_store
-    from deniable.service.store.base import require_date
 
-    day = require_date(before)
-    if day > date.today() + timedelta(days=1):
-        raise InvalidArgument("before", before, "tomorrow at the latest, which forgets everything")
-    number = open_store(store).purge(day)
+    day = _first_kept(before, keep_days)
+    with shown("submissions and batches forgotten", "Purge again to go on.") as progress:
+        number = open_store(store).purge(day, rewrite=rewrite, progress=progress)
     gone = (
         "1 submission or batch was" if number == 1 else f"{number:,} submissions and batches were"
     )
     typer.echo(f"{gone} forgotten; what they counted for stays")
+
+
+def _first_kept(before: str | None, keep_days: int | None) -> date:
+    from deniable.errors import InvalidArgument
+    from deniable.service.retention import first_kept
+    from deniable.service.store.base import require_date
+
+    if (before is None) == (keep_days is None):
+        raise InvalidArgument("--before", before, "given, or --keep-days, and not both")
+    if keep_days is not None:
+        return first_kept(keep_days)
+    day = require_date(before)
+    if day > date.today() + timedelta(days=1):
+        raise InvalidArgument("before", before, "tomorrow at the latest, which forgets everything")
+    return day
 
 
 def export(

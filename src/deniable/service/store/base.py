@@ -10,7 +10,7 @@ from __future__ import annotations
 import hashlib
 import hmac
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from datetime import UTC, date, datetime
 from enum import Enum
@@ -26,6 +26,12 @@ from deniable.service.encoding import Columns, Packing, Place
 #: Submissions that are recounted or exported at once.
 CHUNK = 50_000
 EPOCH = date(1970, 1, 1)
+#: Told how much of some work is done, and of how much.
+Progress = Callable[[int, int], None]
+
+
+def quiet(done: int, total: int) -> None:
+    """Tell nobody."""
 
 
 class Outcome(Enum):
@@ -115,12 +121,25 @@ class Store(ABC):
         """The bodies of batches that are still there."""
 
     @abstractmethod
-    def purge(self, before: date) -> int:
+    def purge(self, before: date, *, rewrite: bool = False, progress: Progress = quiet) -> int:
         """Forget the reports of submissions that came before a day; returns how many.
 
-        What they were counted for stays, and so do their ids: a retry is not counted again.
-        Run by the operator of the collector.
+        What they were counted for stays, and so do their ids: a retry is not counted again. It
+        takes many short transactions, may end after any of them, and goes on when it is called
+        again. With ``rewrite``, the file is written anew, for which respondents wait. Run by the
+        collector, or by its operator.
         """
+
+    @abstractmethod
+    def purged_before(self) -> date | None:
+        """The first day that all purges kept: reports before it are only counted.
+
+        None if there was no purge. Run by the collector and the analyst.
+        """
+
+    @abstractmethod
+    def another(self) -> Store:
+        """The same store with connections of its own, for another thread. Run by the collector."""
 
     @abstractmethod
     def backup(self, target: str) -> None:

@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from deniable.core.tally import Tally
 from deniable.errors import CorruptData
 from deniable.service.encoding import Place
 from deniable.service.store.pieces import (
@@ -49,6 +48,7 @@ def find_damage(store: SQLStore) -> Iterator[str]:
     yield from _texts(store)
     yield from _tokens(store)
     yield from _invitations(store)
+    yield from _purges(store)
     yield from _kept(store, "submissions", recount)
     yield from _kept(store, "batches", recount)
     yield from _counted(store, "purged", recount)
@@ -120,6 +120,14 @@ def _invitations(store: SQLStore) -> Iterator[str]:
     yield from _sealed(store, "invitations", seal_rows(sound))
 
 
+def _purges(store: SQLStore) -> Iterator[str]:
+    rows = _rows(store, "SELECT before, day FROM purges")
+    sound = [row for row in rows if all(type(day) is int and 0 <= day <= LAST_DAY for day in row)]
+    if len(sound) < len(rows):
+        yield f"purges: a day is none ({len(rows) - len(sound):,} times)"
+    yield from _sealed(store, "purges", seal_rows(sound))
+
+
 def _kept(store: SQLStore, table: str, recount: Pieces) -> Iterator[str]:
     """The rows of submissions or batches; adds what they count for to ``recount``."""
     total = Pieces({seal_of(table): NOTHING})
@@ -153,7 +161,7 @@ def _count(store: SQLStore, table: str, bodies: list[bytes], recount: Pieces) ->
     """Count bodies, and say what is wrong with those that cannot be counted."""
     found = Pieces()
     try:
-        for place, tally in _tallies(store, table, bodies):
+        for place, tally in store.count_kept(table, bodies):
             found.add(place, tally)
     except ValueError as error:  # of which CorruptData and InvalidArgument are
         if len(bodies) > 1:  # which of them?
@@ -165,12 +173,6 @@ def _count(store: SQLStore, table: str, bodies: list[bytes], recount: Pieces) ->
     else:
         for key, counted in found.items():
             recount.put(key, counted)
-
-
-def _tallies(store: SQLStore, table: str, bodies: list[bytes]) -> Iterable[tuple[Place, Tally]]:
-    if table == "submissions":
-        return store.packing.count(bodies)
-    return (item for body in bodies for item in store.count_batch(body).items())
 
 
 def _counted(store: SQLStore, table: str, total: Pieces) -> Iterator[str]:

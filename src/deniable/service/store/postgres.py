@@ -156,11 +156,15 @@ class PostgresStore(SQLStore):
         found = connection.execute(statement, [list(names), days[0], list(bodies)], binary=True)
         return {name for (name,) in found.fetchall()}
 
-    def _shrink(self) -> None:
-        """Write the tables anew. Copies in the server's log are overwritten in its own time."""
+    def _overwrite(self, *, rewrite: bool) -> None:
+        """Give the room to new rows, or write the tables anew.
+
+        Copies in unused places, and in the server's log, are overwritten in its own time.
+        """
         with _clear(self._address), connect(self._address, patient=True) as connection:
             connection.autocommit = True
-            connection.execute("VACUUM (FULL) submissions, batches")
+            how = "VACUUM (FULL)" if rewrite else "VACUUM"
+            connection.execute(f"{how} submissions, batches".encode())
 
     def _structure(self, connection: Connection) -> Iterator[str]:
         """The tables and their keys; PostgreSQL has no check of all that a user may ask for."""

@@ -17,7 +17,7 @@ from deniable.errors import CorruptData
 from deniable.service.store.pieces import Counted, CountKey
 
 #: The tables that have a seal, and the round of its tally.
-SEALED = ("collection", "texts", "submissions", "batches", "tokens", "invitations")
+SEALED = ("collection", "texts", "submissions", "batches", "tokens", "invitations", "purges")
 ROUND = 0
 
 

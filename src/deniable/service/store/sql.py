@@ -10,7 +10,7 @@ from abc import abstractmethod
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, closing, contextmanager, nullcontext
-from datetime import date
+from datetime import date, timedelta
 from typing import Any, TypeVar
 
 from deniable import __version__
@@ -24,8 +24,10 @@ from deniable.service.store.base import (
     CHUNK,
     EPOCH,
     Outcome,
+    Progress,
     Store,
     outcomes,
+    quiet,
     require_date,
     today,
 )
@@ -40,6 +42,7 @@ from deniable.service.store.pieces import (
     paste,
     to_row,
 )
+from deniable.service.store.purging import forget
 from deniable.service.store.seals import ROUND as SEAL
 from deniable.service.store.seals import minus, seal_kept, seal_of, seal_rows
 from deniable.service.store.sources import (
@@ -72,18 +75,19 @@ TABLES = (
     f"purged {_COUNTS}",
     "tokens (name TEXT PRIMARY KEY, hash {bytes} NOT NULL){end}",
     "invitations (hash {bytes} PRIMARY KEY){end}",
+    "purges (before INTEGER PRIMARY KEY, day INTEGER NOT NULL){end}",
 )
 #: Rows in one statement.
 ROWS = 250
 Row = TypeVar("Row")
-#: What can be forgotten before a day.
-OLD = "body IS NOT NULL AND day < ?"
 
 
 class SQLStore(Store):
     """A store in tables; a kind says how to connect."""
 
     _seen: Any = None
+    #: The connection of the writer, if it is open.
+    _writing: Any = None
 
     @abstractmethod
     def _transaction(self, *, patient: bool = False) -> AbstractContextManager[Any]:
@@ -238,26 +242,29 @@ class SQLStore(Store):
                     connection, "SELECT body FROM batches WHERE id = ?", name
                 ).fetchone()[0]
 
-    def purge(self, before: date | str) -> int:
-        day = (require_date(before) - EPOCH).days
-        number = 0
-        with self._transaction(patient=True) as connection:
-            for table, count in (
-                ("submissions", self.packing.count),
-                ("batches", lambda bodies: self.count_batch(*bodies).items()),
-            ):
-                for rows in self._kept(connection, table, OLD, [day]):
-                    gone, change = Pieces(), Pieces()
-                    for place, tally in count([body for _, _, body in rows]):
-                        gone.add(place, tally)
-                    change.put(seal_of(table), minus(seal_kept(rows)))
-                    change.put(seal_of(table), seal_kept((*row[:2], None) for row in rows))
-                    self._count(connection, "purged", gone)
-                    self._count(connection, "tallies", change)
-                    number += len(rows)
-                self._run(connection, f"UPDATE {table} SET body = NULL WHERE {OLD}", [day])
-        self._shrink()
+    def purge(
+        self, before: date | str, *, rewrite: bool = False, progress: Progress = quiet
+    ) -> int:
+        number = forget(self, (require_date(before) - EPOCH).days, progress)
+        self._overwrite(rewrite=rewrite)
         return number
+
+    def purged_before(self) -> date | None:
+        with self._reading() as connection:
+            found = self._run(connection, "SELECT max(before) FROM purges").fetchone()
+        return None if found[0] is None else EPOCH + timedelta(days=found[0])
+
+    def another(self) -> SQLStore:
+        """The same store with connections of its own, for another thread."""
+        found = copy.copy(self)
+        found._writing = None
+        return found
+
+    def count_kept(self, table: str, bodies: list[bytes]) -> Iterable[tuple[Place, Tally]]:
+        """What the bodies of a table count for."""
+        if table == "submissions":
+            return self.packing.count(bodies)
+        return (item for body in bodies for item in self.count_batch(body).items())
 
     def verify(self) -> list[str]:
         from deniable.service.store.damage import find_damage
@@ -280,8 +287,13 @@ class SQLStore(Store):
             row = self._run(connection, f"SELECT id, day, body FROM {table} WHERE id = ?", name)
             yield row.fetchall()
 
-    def _shrink(self) -> None:
-        """Give back, and overwrite, the room of what was purged."""
+    @abstractmethod
+    def _overwrite(self, *, rewrite: bool) -> None:
+        """Overwrite what was purged.
+
+        With ``rewrite``, also write the tables anew: what the database left of purged reports in
+        unused places goes, and the room is given back. Respondents wait meanwhile.
+        """
 
     def add_token(self, name: str, hashed: bytes) -> None:
         with self._transaction() as connection:

@@ -29,6 +29,8 @@ STATEMENTS = 4 * ROWS
 TYPES = {"bytes": "BLOB", "whole": "INTEGER", "end": " WITHOUT ROWID"}
 #: The files of the log, which SQLite keeps as long as a connection is open.
 LOGS = ("-wal", "-shm")
+#: Seconds that a purge waits for readers at once: respondents wait for it meanwhile.
+BRIEF = 0.1
 #: What SQLite says where it may not make them.
 _NO_LOG = {sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_READONLY}
 
@@ -173,14 +175,26 @@ class SQLiteStore(SQLStore):
             new.update(name for (name,) in connection.execute(statement, flat(some)).fetchall())
         return new
 
-    def _shrink(self) -> None:
+    def _overwrite(self, *, rewrite: bool) -> None:
+        """Empty the log, where the reports still are. Respondents wait for each try, a moment."""
         with _clear(self.path):
             connection = self._connected()
-            connection.execute("VACUUM")
-            (busy, *_), *_ = connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+            if rewrite:
+                connection.execute("VACUUM")
+            connection.execute(f"PRAGMA busy_timeout = {1000 * BRIEF:.0f}")
+            deadline = time.monotonic() + PATIENCE
+            while (busy := _emptied(connection)) and time.monotonic() < deadline:
+                time.sleep(BRIEF)
+            connection.execute(f"PRAGMA busy_timeout = {1000 * PATIENCE:.0f}")
         if busy:
             detail = "they leave the file when nobody reads them; purge again"
             raise StoreUnavailable(f"{self.path}: the reports are purged, but {detail}")
+
+
+def _emptied(connection: sqlite3.Connection) -> bool:
+    """Empty the log; says whether somebody hindered that."""
+    (busy, *_), *_ = connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+    return bool(busy)
 
 
 def _are_same(opened: dict[str, Identity | None]) -> bool:
@@ -251,6 +265,7 @@ def _connect(path: Path) -> sqlite3.Connection:
     connection = _plain(path)
     _switch_to_log(connection)
     connection.execute("PRAGMA synchronous = FULL")
+    connection.execute("PRAGMA secure_delete = ON")  # what is purged becomes zeros
     connection.execute("PRAGMA fullfsync = ON")  # macOS: also empty the cache of the disk
     return connection
 
@@ -274,6 +289,8 @@ def _clear(path: Path) -> Iterator[None]:
     """SQLite's errors in our own words."""
     try:
         yield
+    except UnicodeDecodeError as error:  # a message that quotes a damaged schema
+        raise CorruptData(f"{path} is damaged ({error})") from error
     except sqlite3.Error as error:
         if getattr(error, "sqlite_errorcode", sqlite3.SQLITE_ERROR) & 0xFF in DAMAGE:
             raise CorruptData(f"{path} is damaged, or no store ({error})") from error
