@@ -27,6 +27,7 @@ from deniable.collection.manifest import Collection, Field
 from deniable.collection.survey import read_survey, survey_of
 from deniable.service.intake import Intake
 from deniable.service.store import open_store
+from deniable.service.store.base import EPOCH, today
 
 ANSWERS = {"smoking": "daily", "sick": True, "sleep": 6.5, "medicine": "aspirin"}
 
@@ -473,9 +474,12 @@ def test_verify_store_recounts(store):
 @pytest.mark.slow
 def test_export_and_import(store, survey, tmp_path):
     folder = tmp_path / "out"
-    assert "smoking.round-1.parquet: 50 reports" in run("export", store, folder).stdout
-    assert "empty" in run("export", store, folder, code=2).stderr
-    rows = json.loads(run("estimate", folder / "smoking.round-1.parquet", "-f", "json").stdout)
+    assert "no new reports" in run("export", store, folder).stdout
+    day = EPOCH + timedelta(days=today())
+    assert f"{day}: 200 reports" in run("export", store, folder, "--today").stdout
+    assert "1 day was there already" in run("export", store, folder, "--today").stdout
+    file = folder / f"question=smoking/round=1/day={day}/part-0.parquet"
+    rows = json.loads(run("estimate", file, "-f", "json").stdout)
     assert rows["n"] == 50
     copy = tmp_path / "copy.db"
     assert "200 reports were counted" in run("import", copy, folder).stdout
@@ -486,7 +490,7 @@ def test_export_and_import(store, survey, tmp_path):
     client = dn.Client(survey)
     opened.add([Intake(client.collection).single(client.prepare(ANSWERS).to_json())])
     opened.close()
-    run("export", store, tmp_path / "later")
+    run("export", store, tmp_path / "later", "--today")
     assert "holds other reports" in run("import", copy, tmp_path / "later", code=2).stderr
     assert "holds other reports" in run("import", store, folder, code=2).stderr
     assert "204 reports" in run("import", copy, tmp_path / "later", "--add").stdout
@@ -532,9 +536,11 @@ def test_purge_keeps_what_was_counted(store):
     assert "21 submissions" in run("purge", store, "--before", day).stdout
     assert counts(store) == before
     assert "0 reports recounted, 50 purged" in run("verify-store", store).stdout
-    assert "no reports to export" in run("export", store, store.with_name("gone")).stdout
-    opened = open_store(str(store))
-    assert list(opened.columns()) == []
+    told = run("export", store, store.with_name("gone"), "--today").stdout
+    assert "no new reports" in told
+    assert f"reports before {day} are only counted" in told
+    assert "--keep-days, and not both" in run("purge", store, code=2).stderr
+    assert "0 submissions" in run("purge", store, "--keep-days", "30").stdout
 
 
 def test_backup_is_a_store(store, tmp_path):

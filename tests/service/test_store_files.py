@@ -8,6 +8,7 @@ import subprocess
 import sys
 import tempfile
 from contextlib import suppress
+from datetime import timedelta
 from pathlib import Path
 
 import numpy as np
@@ -30,10 +31,12 @@ from deniable.service import parquet as exchange
 from deniable.service.access import new_token
 from deniable.service.parquet import export, import_folder
 from deniable.service.store import Outcome, open_store
+from deniable.service.store.base import EPOCH, today
 from deniable.service.store.copies import new_copy
 
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="names and modes of POSIX")
 MARKS = marks(64)
+DAY = EPOCH + timedelta(days=today())
 COUNTED, KNOWN = Outcome.counted, Outcome.known
 
 
@@ -282,12 +285,12 @@ def test_every_file_is_for_its_owner_only(tmp_path, umask):
             parts = {file.name for file in tmp_path.glob("copy.db.part-*")}
             assert parts
             modes = {file.name: stat.S_IMODE(file.stat().st_mode) for file in tmp_path.iterdir()}
-        export(store, tmp_path / "out")
+        export(store, tmp_path / "out", unfinished=True)
     finally:
         os.umask(before)
     modes |= {file.name: stat.S_IMODE(file.stat().st_mode) for file in tmp_path.rglob("*.*")}
     store.close()
-    exported = {"manifest.json", "mark.round-1.parquet"}
+    exported = {"manifest.json", f"{DAY}.json", "part-0.parquet"}
     names = {"store.db", "store.db-wal", "store.db-shm", "copy.db", *parts, *exported}
     assert modes == dict.fromkeys(names, 0o600)
 
@@ -417,7 +420,7 @@ def exported(tmp_path, monkeypatch):
     source.add([entry(mark) for mark in range(56)])
     made = batch(MARKS, 4)
     source.add_batch(bytes.fromhex(made.id), made.body, source.count_batch(made.body))
-    export(source, tmp_path / "out")
+    export(source, tmp_path / "out", unfinished=True)
     found = plain(source)
     source.close()
     return tmp_path / "out", found
@@ -433,10 +436,10 @@ def test_an_export_has_every_report_round_and_stratum(tmp_path, collection):
     ]
     sent = [submission(collection, rng, r, collection.fields_of(s)) for r, s in places * 4]
     source.add([packed(collection, one) for one in sent])
-    written = export(source, tmp_path / "out")
-    assert len(written) == len(places) * len(collection.reports)
+    written = export(source, tmp_path / "out", unfinished=True)
+    assert len(list(tmp_path.rglob("part-0.parquet"))) == len(places) * len(collection.reports)
     target = open_store(str(tmp_path / "target.db"), collection)
-    assert import_folder(target, tmp_path / "out") == sum(written.values())
+    assert import_folder(target, tmp_path / "out") == sum(written.written.values())
     assert target.tallies() == source.tallies()
     assert target.verify() == []
     for store in (source, target):
@@ -450,7 +453,7 @@ def plain(store):
 def test_an_import_with_a_bad_piece_counts_nothing(tmp_path, monkeypatch):
     """The last of six pieces has a report that no device makes."""
     folder, whole = exported(tmp_path, monkeypatch)
-    file = folder / "mark.round-1.parquet"
+    (file,) = folder.rglob("part-0.parquet")
     good, mechanism = file.read_bytes(), MARKS.reports[0].mechanism
     rows = Reports.from_parquet(file, mechanism).data.copy()
     rows[-1] = 64

@@ -85,17 +85,36 @@ def _first_kept(before: str | None, keep_days: int | None) -> date:
 
 
 def export(
-    store: StoreAt, folder: Annotated[Path, typer.Argument(help="An empty or new folder.")]
+    store: StoreAt,
+    folder: Annotated[Path, typer.Argument(help="A new folder, or an export to add to.")],
+    unfinished: Annotated[
+        bool,
+        typer.Option("--today", help="Also what came today so far; the next export replaces it."),
+    ] = False,
 ) -> None:
-    """Write all reports as Parquet files, one for each report, round and stratum."""
+    """Write reports as Parquet files by question, round and day; adds only what is new."""
+    from deniable.cli.work import shown
     from deniable.service.parquet import export as write
     from deniable.service.store import open_store
 
-    written = write(open_store(store), folder)
-    for path, number in written.items():
-        typer.echo(f"{path}: {number:,} reports")
-    if not written:
-        typer.echo("there are no reports to export; the manifest was written")
+    with shown("submissions exported", "Export again to go on.") as progress:
+        found = write(open_store(store), folder, unfinished=unfinished, progress=progress)
+    for day, number in found.written.items():
+        typer.echo(f"{day}: {number:,} reports")
+    if found.known:
+        typer.echo(f"{_days(found.known)} there already")
+    if not found.written:
+        typer.echo("there are no new reports of days that are over (UTC); see --today")
+    if found.purged_before is not None:
+        typer.echo(_only_counted(found.purged_before))
+
+
+def _days(number: int) -> str:
+    return "1 day was" if number == 1 else f"{number:,} days were"
+
+
+def _only_counted(day: date) -> str:
+    return f"reports before {day} are only counted"
 
 
 def import_(
@@ -108,7 +127,8 @@ def import_(
         ),
     ] = False,
 ) -> None:
-    """Count the reports of an export. A store with other reports is refused."""
+    """Count the reports of an export; what was imported before is counted once."""
+    from deniable.cli.work import shown
     from deniable.collection.survey import read_survey
     from deniable.errors import InvalidArgument
     from deniable.service.parquet import MANIFEST, import_folder
@@ -116,5 +136,7 @@ def import_(
 
     if not (folder / MANIFEST).is_file():
         raise InvalidArgument("folder", str(folder), f"what `deniable export` wrote: {MANIFEST}")
-    number = import_folder(open_store(store, read_survey(folder / MANIFEST)), folder, add=add)
+    opened = open_store(store, read_survey(folder / MANIFEST))
+    with shown("rows checked and counted", "Nothing was counted.") as progress:
+        number = import_folder(opened, folder, add=add, progress=progress)
     typer.echo(f"{number:,} reports were counted")

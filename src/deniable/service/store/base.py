@@ -14,7 +14,9 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from datetime import UTC, date, datetime
 from enum import Enum
-from typing import Any
+from typing import Any, NamedTuple
+
+from numpy.typing import NDArray
 
 from deniable.collection.batches import read_batch
 from deniable.collection.manifest import Collection
@@ -40,6 +42,18 @@ class Outcome(Enum):
     counted = "counted"
     known = "counted before"
     conflict = "another submission has this id"
+
+
+class Kept(NamedTuple):
+    """How many submissions and batches there are with their reports, and their bytes."""
+
+    submissions: int = 0
+    batches: int = 0
+    size: int = 0
+
+    @property
+    def number(self) -> int:
+        return self.submissions + self.batches
 
 
 class Store(ABC):
@@ -121,6 +135,14 @@ class Store(ABC):
         """The bodies of batches that are still there."""
 
     @abstractmethod
+    def days(self) -> dict[date, Kept]:
+        """What is still there of each day that has any. Run by the operator of the collector."""
+
+    @abstractmethod
+    def columns_on(self, days: Sequence[date]) -> Iterator[tuple[date, Place, NDArray[Any]]]:
+        """The reports of some days, in the order of the ids. Run by the operator."""
+
+    @abstractmethod
     def purge(self, before: date, *, rewrite: bool = False, progress: Progress = quiet) -> int:
         """Forget the reports of submissions that came before a day; returns how many.
 
@@ -167,13 +189,6 @@ class Store(ABC):
         """A place in words."""
         stratum = f", stratum {place.stratum}" if self.packing.strata > 1 else ""
         return f"{place.report}, round {place.round}{stratum}"
-
-    def columns(self) -> Columns:
-        """All reports that are still there."""
-        for bodies in self.singles():
-            yield from self.packing.columns(bodies)
-        for body in self.batches():
-            yield from self._batch_columns(body)
 
     def _batch_columns(self, body: bytes) -> Columns:
         return self.packing.placed(*read_batch(self.collection, body))

@@ -7,11 +7,13 @@ from __future__ import annotations
 
 import copy
 from abc import abstractmethod
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, closing, contextmanager, nullcontext
 from datetime import date, timedelta
 from typing import Any, TypeVar
+
+from numpy.typing import NDArray
 
 from deniable import __version__
 from deniable.collection.manifest import Collection
@@ -19,10 +21,11 @@ from deniable.collection.survey import Survey
 from deniable.collection.wording import Texts
 from deniable.core.tally import Tally
 from deniable.errors import CorruptData, InvalidArgument
-from deniable.service.encoding import Place
+from deniable.service.encoding import Columns, Place, Tallies
 from deniable.service.store.base import (
     CHUNK,
     EPOCH,
+    Kept,
     Outcome,
     Progress,
     Store,
@@ -242,6 +245,37 @@ class SQLStore(Store):
                     connection, "SELECT body FROM batches WHERE id = ?", name
                 ).fetchone()[0]
 
+    def days(self) -> dict[date, Kept]:
+        found: dict[date, Kept] = defaultdict(Kept)
+        with self._reading() as connection:
+            for table in ("submissions", "batches"):
+                asked = f"SELECT day, count(*), sum(length(body)) FROM {table}"
+                asked += " WHERE body IS NOT NULL GROUP BY day"
+                for number, *kept in self._run(connection, asked).fetchall():
+                    day, (rows, size) = EPOCH + timedelta(days=number), map(int, kept)
+                    before = found[day]
+                    more = before._replace(**{table: rows}, size=before.size + size)
+                    found[day] = more
+        return dict(sorted(found.items()))
+
+    def columns_on(self, days: Sequence[date]) -> Iterator[tuple[date, Place, NDArray[Any]]]:
+        numbers = [(day - EPOCH).days for day in days]
+        asked = f"body IS NOT NULL AND day IN ({', '.join('?' * len(days))}) ORDER BY id"
+        with self._reading() as connection:
+            for table in ("submissions", "batches"):
+                for rows in self._kept(connection, table, asked, numbers):
+                    bodies = defaultdict(list)
+                    for _, number, body in rows:
+                        bodies[number].append(body)
+                    for number, some in bodies.items():
+                        for place, column in self._columns(table, some):
+                            yield EPOCH + timedelta(days=number), place, column
+
+    def _columns(self, table: str, bodies: list[bytes]) -> Columns:
+        if table == "submissions":
+            return self.packing.columns(bodies)
+        return (item for body in bodies for item in self._batch_columns(body))
+
     def purge(
         self, before: date | str, *, rewrite: bool = False, progress: Progress = quiet
     ) -> int:
@@ -260,11 +294,9 @@ class SQLStore(Store):
         found._writing = None
         return found
 
-    def count_kept(self, table: str, bodies: list[bytes]) -> Iterable[tuple[Place, Tally]]:
+    def count_kept(self, table: str, bodies: list[bytes]) -> Tallies:
         """What the bodies of a table count for."""
-        if table == "submissions":
-            return self.packing.count(bodies)
-        return (item for body in bodies for item in self.count_batch(body).items())
+        return self.packing.count_columns(self._columns(table, bodies))
 
     def verify(self) -> list[str]:
         from deniable.service.store.damage import find_damage
