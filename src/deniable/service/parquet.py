@@ -15,16 +15,15 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
 import re
 from collections import defaultdict
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack
 from dataclasses import dataclass
 from datetime import date, timedelta
 from itertools import zip_longest
 from pathlib import Path
-from typing import Any, BinaryIO, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -39,7 +38,7 @@ from deniable.service.encoding import Place
 from deniable.service.intake import Intake
 from deniable.service.store import Outcome, Store
 from deniable.service.store.base import EPOCH, Kept, Progress, quiet, today
-from deniable.storage.files import create
+from deniable.storage.files import whole
 
 MANIFEST, NOTES = "manifest.json", "_days"
 _FILE = re.compile(r"question=([a-z0-9_]+)/round=([0-9]{1,5})(?:/stratum=([0-9]{1,5}))?/.*")
@@ -87,7 +86,7 @@ def export(
             for day in days:
                 note = {**_told(todo[day]), "files": dict(sorted(rows[day].items()))}
                 (folder / NOTES).mkdir(mode=0o700, exist_ok=True)
-                with _whole(folder / NOTES / f"{day}.json") as file:
+                with whole(folder / NOTES / f"{day}.json") as file:
                     file.write(canonical(note))
                 written[day] = sum(rows[day].values())
                 done += todo[day].number
@@ -104,20 +103,8 @@ def _begin(folder: Path, collection: Collection) -> None:
         allowed = "empty, a new one, or an export of this collection"
         raise InvalidArgument("folder", str(folder), allowed)
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-    with _whole(folder / MANIFEST) as file:
+    with whole(folder / MANIFEST) as file:
         file.write(collection.manifest)
-
-
-@contextmanager
-def _whole(path: Path) -> Iterator[BinaryIO]:
-    """A file for its owner only that gets its name when it is complete, and on the disk."""
-    part = path.with_name(f".{path.name}.part")
-    part.unlink(missing_ok=True)
-    with os.fdopen(create(part), "wb") as file:
-        yield file
-        file.flush()
-        os.fsync(file.fileno())
-    part.replace(path)
 
 
 def _passes(todo: dict[date, Kept]) -> Iterator[list[date]]:
@@ -149,7 +136,7 @@ def _write(store: Store, folder: Path, days: list[date]) -> dict[date, dict[str,
                 table = Reports(mechanism, np.concatenate(columns)).to_arrow()
                 if name not in writers:
                     (folder / name).parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-                    sink = opened.enter_context(_whole(folder / name))
+                    sink = opened.enter_context(whole(folder / name))
                     writers[name] = opened.enter_context(parquet.ParquetWriter(sink, table.schema))
                 writers[name].write_table(table)
                 rows[day][name] = rows[day].get(name, 0) + len(table)

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import os
 import stat
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from typing import BinaryIO
 
 from deniable.errors import InvalidArgument
 
@@ -30,6 +33,18 @@ def create(path: str | os.PathLike[str]) -> int:
     if hasattr(os, "fchmod"):  # whatever the umask; Windows uses the rights of the folder
         os.fchmod(handle, 0o600)
     return handle
+
+
+@contextmanager
+def whole(path: Path) -> Iterator[BinaryIO]:
+    """A file for its owner only that gets its name when it is complete, and on the disk."""
+    part = path.with_name(f".{path.name}.part")
+    part.unlink(missing_ok=True)
+    with os.fdopen(create(part), "wb") as file:
+        yield file
+        file.flush()
+        os.fsync(file.fileno())
+    part.replace(path)
 
 
 def identity(path: str | os.PathLike[str]) -> Identity | None:

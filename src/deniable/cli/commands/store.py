@@ -4,31 +4,71 @@ from __future__ import annotations
 
 from datetime import date, timedelta
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from deniable.cli.commands.collect import StoreAt
 
+if TYPE_CHECKING:
+    from deniable.service.store import Store
+    from deniable.service.store.checkpoints import Checkpoint
 
-def verify_store(store: StoreAt) -> None:
+
+def verify_store(
+    store: StoreAt,
+    checkpoint: Annotated[
+        Path | None,
+        typer.Option(help="File that remembers what was verified; the next run reads the rest."),
+    ] = None,
+    full: Annotated[
+        bool, typer.Option("--full", help="Read everything again, whatever the file says.")
+    ] = False,
+) -> None:
     """Check a store: its database, every row, and a recount of all reports.
 
     Exit code 1 if anything is wrong.
     """
+    from deniable.cli.work import shown
     from deniable.service.store import open_store
+    from deniable.service.store.checkpoints import Checkpoint
 
     opened = open_store(store)
-    found = opened.verify()
+    digest = opened.collection.digest
+    remembered = None if checkpoint is None else Checkpoint.read(checkpoint, digest)
+    known = Checkpoint(digest) if full or remembered is None else remembered
+    resume = "Nothing was kept; see --checkpoint."
+    if checkpoint is not None:
+        resume = "Verify with the same checkpoint to go on."
+    with shown("rows verified", resume) as progress:
+        try:
+            found = opened.verify(known, progress=progress)
+        except KeyboardInterrupt:
+            if checkpoint is not None:
+                known.write(checkpoint)
+            raise
     for sentence in found:
         typer.echo(sentence)
     if found:
         raise typer.Exit(1)
-    purged = opened.purged()
-    for place, n in opened.numbers().items():
+    if checkpoint is not None:
+        known.write(checkpoint)
+    _say_what_was_verified(opened, known)
+
+
+def _say_what_was_verified(store: Store, known: Checkpoint) -> None:
+    """Each report, how many days were not read again, and since when reports are only counted."""
+    purged = store.purged()
+    for place, n in store.numbers().items():
         gone = purged.get(place, 0)
         told = f"{n - gone:,} reports recounted" + (f", {gone:,} purged" if gone else "")
-        typer.echo(f"{opened.named(place)}: {told}; the tally is their sum")
+        typer.echo(f"{store.named(place)}: {told}; the tally is their sum")
+    trusted = sum(day.run < known.run for day in known.days.values())
+    if trusted:
+        rest = "read before, and trusted as long as the number of their rows is the same"
+        typer.echo(f"{_days(trusted)} {rest} (--full reads them again)")
+    if (day := store.purged_before()) is not None:
+        typer.echo(_only_counted(day))
     typer.echo("No damage found.")
 
 

@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from datetime import UTC, date, datetime
 from enum import Enum
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from numpy.typing import NDArray
 
@@ -24,6 +24,9 @@ from deniable.collection.wording import Texts
 from deniable.core.tally import Tally
 from deniable.errors import InvalidArgument
 from deniable.service.encoding import Columns, Packing, Place
+
+if TYPE_CHECKING:
+    from deniable.service.store.checkpoints import Checkpoint
 
 #: Submissions that are recounted or exported at once.
 CHUNK = 50_000
@@ -120,10 +123,11 @@ class Store(ABC):
         """The tally of a report in a round, all strata together. Run by the analyst."""
 
     @abstractmethod
-    def verify(self) -> list[str]:
+    def verify(self, known: Checkpoint | None = None, *, progress: Progress = quiet) -> list[str]:
         """What is wrong with the store, a sentence each: nothing, if all is well.
 
-        Run by the operator of the collector.
+        With what is ``known`` from runs before, only the rest is read, and added to it; also if
+        the work is interrupted. Run by the operator of the collector.
         """
 
     @abstractmethod

@@ -1,13 +1,16 @@
 """What is wrong with a store: `deniable verify-store`.
 
 First the database checks itself. Then every row is looked at: its shape, the seal of its table, and
-whether the tallies are what all reports add up to.
+whether the tallies are what all reports add up to. With a checkpoint, it reads only the rows of
+days that are new, that have other numbers of rows than before, or whose turn it is.
 """
 
 from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from datetime import date, timedelta
 from functools import reduce
 from hashlib import sha256
 from typing import TYPE_CHECKING, Any
@@ -17,6 +20,8 @@ from numpy.typing import NDArray
 
 from deniable.errors import CorruptData
 from deniable.service.encoding import Place
+from deniable.service.store.base import EPOCH, Progress, quiet
+from deniable.service.store.checkpoints import Checkpoint, Day, Seen
 from deniable.service.store.pieces import (
     ROW,
     Counted,
@@ -33,13 +38,24 @@ if TYPE_CHECKING:
 
 #: Bytes of an id and of the hash of a token.
 ID, HASH = 16, 32
+#: The tables with reports.
+KEPT = ("submissions", "batches")
+#: Rows that one pass over a table reads, unless a day has more; and that are looked at at once.
+PASS, GATHERED = 2_000_000, 200_000
 #: Days since 1970 that a date can have.
 LAST_DAY = 2_932_896
 
 
-def find_damage(store: SQLStore) -> Iterator[str]:
-    """Everything that is wrong with a store that is held still, a sentence each."""
-    found = list(store._structure(store._seen))
+def find_damage(
+    store: SQLStore, known: Checkpoint | None = None, progress: Progress = quiet
+) -> Iterator[str]:
+    """Everything that is wrong with a store that is held still, a sentence each.
+
+    Days that are ``known`` are trusted if they have as many rows as before, and as many reports.
+    What is found of the others is added to it.
+    """
+    checked = Checkpoint(store.collection.digest) if known is None else known
+    found = list(store._structure(store._seen, whole=not checked.days))
     yield from found
     if found:  # what the rows of broken tables say would be guesses
         return
@@ -49,8 +65,14 @@ def find_damage(store: SQLStore) -> Iterator[str]:
     yield from _tokens(store)
     yield from _invitations(store)
     yield from _purges(store)
-    yield from _kept(store, "submissions", recount)
-    yield from _kept(store, "batches", recount)
+    there = {table: _there(store, table) for table in KEPT}
+    trusted = {table: checked.trusted(table, there[table]) for table in KEPT}
+    work = _Work(
+        progress,
+        sum(seen.rows for t in KEPT for day, seen in there[t].items() if day not in trusted[t]),
+    )
+    for table in KEPT:
+        yield from _kept(store, table, recount, checked, there[table], trusted[table], work)
     yield from _counted(store, "purged", recount)
     tallies = Pieces()
     yield from _counted(store, "tallies", tallies)
@@ -128,30 +150,114 @@ def _purges(store: SQLStore) -> Iterator[str]:
     yield from _sealed(store, "purges", seal_rows(sound))
 
 
-def _kept(store: SQLStore, table: str, recount: Pieces) -> Iterator[str]:
+@dataclass
+class _Work:
+    """How many rows were read, and of how many."""
+
+    progress: Progress
+    total: int
+    done: int = 0
+
+    def add(self, rows: int) -> None:
+        self.done += rows
+        self.progress(self.done, self.total)
+
+
+def _there(store: SQLStore, table: str) -> dict[Any, Seen]:
+    """How many rows the days of a table have; also days that are none."""
+    asked = f"SELECT day, count(*), count(body) FROM {table} GROUP BY day"
+    return {day: Seen(rows, bodies) for day, rows, bodies in _rows(store, asked)}
+
+
+def _kept(
+    store: SQLStore,
+    table: str,
+    recount: Pieces,
+    checked: Checkpoint,
+    there: dict[Any, Seen],
+    trusted: dict[int, Day],
+    work: _Work,
+) -> Iterator[str]:
     """The rows of submissions or batches; adds what they count for to ``recount``."""
+    real = {day: seen for day, seen in there.items() if type(day) is int and 0 <= day <= LAST_DAY}
+    if len(real) < len(there):
+        rows = sum(seen.rows for day, seen in there.items() if day not in real)
+        yield f"{table}: a day is none ({rows:,} times)"
+        work.add(rows)
     total = Pieces({seal_of(table): NOTHING})
+    for found in trusted.values():
+        total.merge(found.sums)
     wrong = Counter[str]()
-    for rows in store._kept(store._seen, table):
-        sound = []
-        for row in rows:
-            if fault := _fault(*row):
-                wrong[fault] += 1
-            else:
-                sound.append(row)
-        total.put(seal_of(table), seal_kept(sound))
-        bodies = [body for _, _, body in sound if body is not None]
-        wrong.update(_count(store, table, bodies, recount))
+    for days in _passes({day: seen for day, seen in real.items() if day not in trusted}):
+        sums, faults = _read(store, table, days, work)
+        for day in days:
+            wrong.update(faults[day])
+            before, seen = checked.days.pop((table, day), None), real[day]
+            if before is not None and before.seen == seen and not sums[day].equals(before.sums):
+                yield f"{table}: a row of {_date(day)} is not as it was when it was verified"
+            elif not faults[day]:
+                checked.days[table, day] = Day(seen, checked.run, sums[day])
+            total.merge(sums[day])
     for fault, number in sorted(wrong.items()):
         yield f"{table}: {fault} ({number:,} times)"
-    yield from _sealed(store, table, total[seal_of(table)])
+    yield from _sealed(store, table, total.pop(seal_of(table)))
+    recount.merge(total)
+
+
+def _date(day: int) -> date:
+    return EPOCH + timedelta(days=day)
+
+
+def _passes(days: dict[int, Seen]) -> Iterator[list[int]]:
+    """Days in their order, as many as one pass over the table reads."""
+    some: list[int] = []
+    for day in sorted(days):
+        if some and sum(days[one].rows for one in (*some, day)) > PASS:
+            yield some
+            some = []
+        some.append(day)
+    if some:
+        yield some
+
+
+def _read(
+    store: SQLStore, table: str, days: list[int], work: _Work
+) -> tuple[dict[int, Pieces], dict[int, Counter[str]]]:
+    """The seals and the tallies of some days, and what is wrong with their rows."""
+    sums = {day: Pieces({seal_of(table): NOTHING}) for day in days}
+    faults = {day: Counter[str]() for day in days}
+    gathered: dict[int, list[Any]] = defaultdict(list)
+    number = 0
+
+    def add() -> None:
+        for day, rows in gathered.items():
+            sound = []
+            for row in rows:
+                if fault := _fault(*row):
+                    faults[day][fault] += 1
+                else:
+                    sound.append(row)
+            sums[day].put(seal_of(table), seal_kept(sound))
+            bodies = [body for _, _, body in sound if body is not None]
+            faults[day].update(_count(store, table, bodies, sums[day]))
+            work.add(len(rows))
+        gathered.clear()
+
+    asked = f"day IN ({', '.join('?' * len(days))})"
+    for rows in store._kept(store._seen, table, asked, days):
+        for row in rows:
+            gathered[row[1]].append(row)
+        number += len(rows)
+        if number >= GATHERED or table == "batches":
+            add()
+            number = 0
+    add()
+    return sums, faults
 
 
 def _fault(name: Any, day: Any, body: Any) -> str:
     if type(name) is not bytes or len(name) != ID:
         return f"an id has not {ID} bytes"
-    if type(day) is not int or not 0 <= day <= LAST_DAY:
-        return "a day is none"
     if body is not None and (type(body) is not bytes or not body):
         return "a report is not made of bytes"
     return ""

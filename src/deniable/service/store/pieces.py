@@ -55,6 +55,18 @@ class Pieces(dict[CountKey, Counted]):
             elif counts.any():
                 self.put(CountKey(*place, piece), (0, counts))
 
+    def merge(self, more: Pieces) -> None:
+        """Add all pieces of others."""
+        for key, counted in more.items():
+            self.put(key, counted)
+
+    def equals(self, other: Pieces) -> bool:
+        """Whether both have the same sums."""
+        return self.keys() == other.keys() and all(
+            n == other[key][0] and np.array_equal(counts, other[key][1])
+            for key, (n, counts) in self.items()
+        )
+
     def put(self, key: CountKey, more: Counted) -> None:
         """Add to one piece."""
         self[key] = added(self[key], more) if key in self else more

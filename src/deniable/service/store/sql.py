@@ -34,6 +34,7 @@ from deniable.service.store.base import (
     require_date,
     today,
 )
+from deniable.service.store.checkpoints import Checkpoint
 from deniable.service.store.pieces import (
     KEY,
     ROW,
@@ -119,8 +120,11 @@ class SQLStore(Store):
         """
 
     @abstractmethod
-    def _structure(self, connection: Any) -> Iterator[str]:
-        """What the database finds wrong with its tables, without a look at what rows say."""
+    def _structure(self, connection: Any, *, whole: bool) -> Iterator[str]:
+        """What the database finds wrong with its tables, without a look at what rows say.
+
+        Unless ``whole``, only whether the tables are there: to check all of them takes long.
+        """
 
     @staticmethod
     def _run(connection: Any, statement: str, values: Sequence[Any] = ()) -> Any:
@@ -298,11 +302,11 @@ class SQLStore(Store):
         """What the bodies of a table count for."""
         return self.packing.count_columns(self._columns(table, bodies))
 
-    def verify(self) -> list[str]:
+    def verify(self, known: Checkpoint | None = None, *, progress: Progress = quiet) -> list[str]:
         from deniable.service.store.damage import find_damage
 
         with self.still() as still:
-            return list(find_damage(still))
+            return list(find_damage(still, known, progress))
 
     def _kept(
         self, connection: Any, table: str, where: str = "TRUE", values: Sequence[Any] = ()

@@ -146,8 +146,9 @@ class SQLiteStore(SQLStore):
             self._require_same()
             yield connection
 
-    def _structure(self, connection: sqlite3.Connection) -> Iterator[str]:
-        found = [text for (text,) in connection.execute("PRAGMA integrity_check(10)")]
+    def _structure(self, connection: sqlite3.Connection, *, whole: bool) -> Iterator[str]:
+        check = "PRAGMA integrity_check(10)" if whole else "SELECT 'ok'"
+        found = [text for (text,) in connection.execute(check)]
         if found != ["ok"]:
             yield from (f"the database: {' '.join(text.split())}" for text in found)
         made = {f"CREATE TABLE {table.format(**TYPES)}" for table in TABLES}
