@@ -609,3 +609,29 @@ def test_a_batch_is_read_back_as_it_was(store):
     about, columns = read_batch(opened.collection, body)
     assert about["deniable.round"] == "1"
     assert {name: len(column) for name, column in columns.items()} == dict.fromkeys(ANSWERS, 30)
+
+
+def test_verify_store_goes_on_from_a_checkpoint(store, tmp_path, monkeypatch):
+    """An interruption keeps what was read; a run that finds damage keeps nothing."""
+    from deniable.service.store import damage
+
+    path = tmp_path / "checked"
+    asked = ("verify-store", store, "--checkpoint", path)
+
+    def stop(*_):
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(damage, "_counted", stop)
+        said = run(*asked, code=130).stderr
+        assert "Stopped: 21 of 21 rows verified. Verify with the same checkpoint to go on." in said
+        assert "Nothing was kept; see --checkpoint." in run(*asked[:2], code=130).stderr
+    kept = path.read_bytes()
+    assert "No damage found." in run(*asked).stdout
+    assert path.read_bytes() != kept
+    kept = path.read_bytes()
+    with closing(sqlite3.connect(store)) as connection, connection:
+        connection.execute("DELETE FROM submissions WHERE id = (SELECT min(id) FROM submissions)")
+    assert "there are 19 rows, 20 were kept" in run(*asked, code=1).stdout
+    assert "there are 19 rows, 20 were kept" in run(*asked, "--full", code=1).stdout
+    assert path.read_bytes() == kept

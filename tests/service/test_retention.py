@@ -17,7 +17,7 @@ from deniable.collection.manifest import Collection
 from deniable.core.domain import Domain
 from deniable.errors import InvalidArgument
 from deniable.mechanisms import mechanisms
-from deniable.service.analysis import queries_of
+from deniable.service.analysis import Analysis, EstimateQuery, queries_of
 from deniable.service.retention import first_kept
 from deniable.service.store import Outcome, open_store, purging
 from deniable.service.store.base import EPOCH, today
@@ -268,4 +268,31 @@ def test_a_purge_needs_a_real_day(address):
     store = open_store(address, TOYS)
     with pytest.raises(InvalidArgument, match="a day, such as"):
         store.purge("soon")
+    store.close()
+
+
+# ---- what analysts are told
+
+
+def test_analysts_are_told_since_when_reports_are_only_counted(address):
+    """Methods that need the reports are offered, on exports, as long as all are there."""
+    store = open_store(address, TOYS)
+    made = batch(TOYS, 300)
+    store.add_batch(bytes.fromhex(made.id), made.body, store.count_batch(made.body))
+    analysis = Analysis(store)
+    before = analysis.status()
+    offered = {known["name"]: known["methods_of_exports"] for known in before["questions"]}
+    assert before["only_counted_before"] is None
+    assert offered["pets"] == ["likelihood"]
+    assert offered["way"] == []  # counts are enough for it
+    with pytest.raises(InvalidArgument, match="see `deniable export`"):
+        analysis.estimate(EstimateQuery("pets", method="likelihood"))
+    store.purge(TOMORROW)
+    after = analysis.status()
+    assert after["only_counted_before"] == str(TOMORROW)
+    assert all(known["methods_of_exports"] == [] for known in after["questions"])
+    assert [q["methods"] for q in after["questions"]] == [q["methods"] for q in before["questions"]]
+    with pytest.raises(InvalidArgument, match=f"reports before {TOMORROW} are only counted"):
+        analysis.estimate(EstimateQuery("pets", method="likelihood"))
+    assert analysis.estimate(EstimateQuery("way", method="likelihood")).n == 300
     store.close()

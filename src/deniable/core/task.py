@@ -103,6 +103,10 @@ class Task(ABC):
     def methods(self, mechanism: Mechanism) -> list[str]:
         """The decoders that a tally of this mechanism can be given. Run by the analyst."""
 
+    def methods_of_reports(self, mechanism: Mechanism) -> list[str]:
+        """The decoders that need the reports themselves, besides `methods`. Run by the analyst."""
+        return []
+
     @abstractmethod
     def estimate(
         self, parts: Sequence[Source], method: str | None = None, **choices: Any

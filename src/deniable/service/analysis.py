@@ -82,12 +82,17 @@ class Analysis:
             "report": asked.report.name,
             "share": asked.share,
             "methods": mechanism.task.methods(mechanism),
+            "methods_of_exports": mechanism.task.methods_of_reports(mechanism),
             "method": mechanism.task.default,
             "queries": queries,
         }
 
     def status(self) -> dict[str, Any]:
-        """What is collected, and how many reports there are of each kind and round."""
+        """What is collected, and how many reports there are of each kind and round.
+
+        Methods that need the reports themselves work on exports, as long as no report is gone.
+        """
+        purged = self._store.purged_before()
         counted: dict[str, Counter[int]] = {}
         for place, n in self._store.numbers().items():
             counted.setdefault(place.report, Counter())[place.round] += n
@@ -95,7 +100,10 @@ class Analysis:
             {**known, "reports": {str(r): n for r, n in counted.get(known["report"], {}).items()}}
             for known in self._described
         ]
-        return {**self._about, "questions": questions}
+        if purged is not None:
+            questions = [{**known, "methods_of_exports": []} for known in questions]
+        since = None if purged is None else str(purged)
+        return {**self._about, "only_counted_before": since, "questions": questions}
 
     def estimate(self, query: EstimateQuery, most: int | None = None) -> Estimate | None:
         """Numbers with intervals, perhaps only ``most`` of them; None without reports."""
@@ -124,6 +132,7 @@ class Analysis:
         place = (query, tally.n)
         found = self._known.get(place)
         if found is None:
+            self._require_counts_suffice(query.method, asked)
             found = tally.estimate(
                 query.method,
                 confidence=query.confidence,
@@ -134,6 +143,17 @@ class Analysis:
             )
             self._remember(place, found)
         return found
+
+    def _require_counts_suffice(self, method: str | None, asked: Asked) -> None:
+        """Refuse methods that need the reports themselves: a collector estimates from counts."""
+        task = asked.mechanism.task
+        if method in task.methods_of_reports(asked.mechanism):
+            purged = self._store.purged_before()
+            needed = f"{method} needs all reports, and reports before {purged} are only counted"
+            if purged is None:
+                needed = f"{method} needs the reports: see `deniable export`"
+            allowed = f"one of {', '.join(task.methods(asked.mechanism))} ({needed})"
+            raise InvalidArgument("method", method, allowed)
 
     def _choices(self, query: EstimateQuery) -> dict[str, Any]:
         """What the task is asked, or what the survey would ask; refuses what it cannot be."""

@@ -77,9 +77,11 @@ def backup(
     target: Annotated[Path, typer.Argument(help="File to write; it must not exist yet.")],
 ) -> None:
     """Copy a store while it is in use."""
+    from deniable.cli.work import shown
     from deniable.service.store import open_store
 
-    open_store(store).backup(str(target))
+    with shown("pages copied", "Nothing was written.") as progress:
+        open_store(store).backup(str(target), progress=progress)
     typer.echo(f"{target}: {target.stat().st_size:,} bytes")
 
 

@@ -16,7 +16,7 @@ from deniable.estimation.estimate import Frequencies
 from deniable.estimation.frequencies.estimator import Choices, asked, estimate_from
 from deniable.estimation.frequencies.evidence import Evidence
 from deniable.estimation.frequencies.intervals import two_sided_z
-from deniable.estimation.frequencies.methods import DEFAULT_METHOD, methods_of_counts
+from deniable.estimation.frequencies.methods import DEFAULT_METHOD, methods_for, methods_of_counts
 from deniable.mechanisms.frequency import FrequencyOracle, require_oracle
 
 #: Errors are told for an answer that this share of the respondents gives. If half its 95 % interval
@@ -46,6 +46,10 @@ class FrequencyTask(Task):
 
     def methods(self, mechanism: Mechanism) -> list[str]:
         return methods_of_counts(_asked(mechanism))
+
+    def methods_of_reports(self, mechanism: Mechanism) -> list[str]:
+        counts = self.methods(mechanism)
+        return [name for name in methods_for(_asked(mechanism)) if name not in counts]
 
     def estimate(
         self,

@@ -44,6 +44,14 @@ function facts(status) {
   ].map(([name, value]) => el('div', {}, el('dt', {}, name), el('dd', {}, value)));
 }
 
+/** Since when there are counts only, in words; empty if all reports are there. */
+function onlyCounted(before) {
+  if (!before) return '';
+  const form = { day: 'numeric', month: 'long', year: 'numeric', timeZone: 'UTC' };
+  const day = new Date(before).toLocaleDateString('en-GB', form);
+  return `Reports before ${day} are only counted. Methods that need the reports are not offered any more.`;
+}
+
 function begin(status) {
   document.title = `${status.title} · dashboard`;
   byId('title').textContent = status.title;
@@ -61,6 +69,7 @@ async function refresh() {
   const status = await askJSON('/v2/status');
   if (byId('state').dataset.kind === 'trouble') say('waiting', 'Loading');
   if (!cards.size) begin(status);
+  show(byId('purged'), onlyCounted(status.only_counted_before));
   const asked = status.questions.map((question) => cards.get(question.name).update(question));
   const failed = (await Promise.allSettled(asked)).find(({ reason }) => reason);
   if (failed) throw failed.reason;

@@ -168,7 +168,7 @@ class Store(ABC):
         """The same store with connections of its own, for another thread. Run by the collector."""
 
     @abstractmethod
-    def backup(self, target: str) -> None:
+    def backup(self, target: str, *, progress: Progress = quiet) -> None:
         """Write a complete copy while the store is in use. Run by the operator of the collector."""
 
     @abstractmethod

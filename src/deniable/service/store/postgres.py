@@ -25,6 +25,7 @@ from deniable.collection.survey import Survey
 from deniable.collection.wording import Texts
 from deniable.errors import InvalidArgument, StoreUnavailable
 from deniable.extras import psycopg
+from deniable.service.store.base import Progress, quiet
 from deniable.service.store.links import Address, connect
 from deniable.service.store.sql import TABLES, SQLStore
 
@@ -82,7 +83,7 @@ class PostgresStore(SQLStore):
             published = cls._published(connection, survey)
         return cls(parsed, published)
 
-    def backup(self, target: str) -> None:
+    def backup(self, target: str, *, progress: Progress = quiet) -> None:
         raise InvalidArgument("store", self.place, "a file; PostgreSQL has pg_dump")
 
     @property

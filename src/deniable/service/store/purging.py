@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from deniable.service.store.sql import SQLStore
 
 #: Rows that one transaction forgets, and rows that are read at once. Batches are forgotten alone.
-STEP, READ = 500, 20_000
+STEP, READ = 1_000, 20_000
 #: Seconds between two steps at least; as long as the last step took, if that was longer.
 PAUSE = 0.02
 #: What can be forgotten before a day.

@@ -12,13 +12,14 @@ import sqlite3
 import time
 from collections.abc import Iterator
 from contextlib import closing, contextmanager, suppress
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 
 from deniable.collection.manifest import Collection
 from deniable.collection.survey import Survey
 from deniable.collection.wording import Texts
 from deniable.errors import CorruptData, InvalidArgument, StoreUnavailable, shorten
+from deniable.service.store.base import Progress, quiet
 from deniable.service.store.copies import new_copy
 from deniable.service.store.sql import ALONE, ROWS, TABLES, SQLStore, flat, marks, parts
 from deniable.storage.database import DAMAGE, PATIENCE
@@ -29,6 +30,8 @@ STATEMENTS = 4 * ROWS
 TYPES = {"bytes": "BLOB", "whole": "INTEGER", "end": " WITHOUT ROWID"}
 #: The files of the log, which SQLite keeps as long as a connection is open.
 LOGS = ("-wal", "-shm")
+#: Pages that a backup copies before it tells how far it is.
+PAGES = 4096
 #: Seconds that a purge waits for readers at once: respondents wait for it meanwhile.
 BRIEF = 0.1
 #: What SQLite says where it may not make them.
@@ -71,12 +74,15 @@ class SQLiteStore(SQLStore):
             opened = identity(file)
         return cls(file, published, opened)
 
-    def backup(self, target: str) -> None:
+    def backup(self, target: str, *, progress: Progress = quiet) -> None:
         file = real_file("target", target)
         if file.exists():
             raise InvalidArgument("target", target, "a file that does not exist yet")
         with _clear(file), new_copy(file) as copy, self._snapshot() as source:
-            source.backup(copy)
+            told = partial(_tell, progress)
+            source.backup(
+                copy, pages=PAGES, progress=told
+            )  # of one state: it is read in a snapshot
             copy.execute("PRAGMA journal_mode = DELETE")
             copy.execute("VACUUM")  # pages in the order of the ids, not of arrival
 
@@ -190,6 +196,10 @@ class SQLiteStore(SQLStore):
         if busy:
             detail = "they leave the file when nobody reads them; purge again"
             raise StoreUnavailable(f"{self.path}: the reports are purged, but {detail}")
+
+
+def _tell(progress: Progress, status: int, left: int, total: int) -> None:
+    progress(total - left, total)
 
 
 def _emptied(connection: sqlite3.Connection) -> bool:
