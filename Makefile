@@ -11,7 +11,7 @@ DEMO ?=
 # Word counts (columns word and count) for `make words`.
 WORDS ?= ../shared/data/en_words_50k.parquet
 
-.PHONY: demo words rounds attacks thresh forgers shuffling quick test check bench collector scale series study reproduce build clean
+.PHONY: demo words rounds attacks thresh forgers shuffling quick test check bench collector scale spark spark-speed series study reproduce build clean
 
 demo: $(VENV)/.demo
 	$(BIN)/deniable demo --charts out/demo $(DEMO)
@@ -60,6 +60,14 @@ collector: $(VENV)/.dev
 
 scale: $(VENV)/.demo
 	$(BIN)/python benchmarks/scale.py --out out/scale
+
+# A cluster of Spark that loses an executor: the same results as on this machine.
+spark: $(VENV)/.dev
+	$(BIN)/python benchmarks/spark.py --cluster
+
+# What Spark costs beside the local engine, on 10^9 reports.
+spark-speed: $(VENV)/.dev
+	$(BIN)/python benchmarks/spark.py --out out/spark
 
 series: $(VENV)/.demo
 	OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(BIN)/python benchmarks/series.py --out out/series

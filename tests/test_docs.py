@@ -22,8 +22,12 @@ PAGES = {
 }
 
 
+#: Pages that other tests run: the tour below, and one with a Spark session.
+ELSEWHERE = {"README.md", "docs/spark.md"}
+
+
 @pytest.mark.slow
-@pytest.mark.parametrize("page", sorted(set(PAGES) - {"README.md"}))  # the tour runs that one
+@pytest.mark.parametrize("page", sorted(set(PAGES) - ELSEWHERE))
 def test_examples_run_in_order(page, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     namespace = {}

@@ -205,6 +205,15 @@ def test_refusals_of_workers_keep_their_words(engine, answers, tmp_path):
     assert "not shown" in str(refused.value)
 
 
+def test_examples_of_the_page_run_in_order(spark, tmp_path, monkeypatch):
+    from test_docs import PAGES
+
+    monkeypatch.chdir(tmp_path)
+    namespace = {}
+    for block in PAGES["docs/spark.md"]:
+        exec(block, namespace)
+
+
 # ---- what may be missing
 
 

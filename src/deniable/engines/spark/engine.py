@@ -52,9 +52,10 @@ class SparkEngine(Engine):
                         yield from running.popleft().result()
                 while running:
                     yield from running.popleft().result()
-            finally:  # after an error, or if nobody wants the rest
+            except BaseException:  # an error, or nobody wants the rest
                 pool.shutdown(wait=False, cancel_futures=True)
                 self.session.sparkContext.cancelJobGroup(group)
+                raise
 
     def _run(
         self, job: Job[Value], tasks: list[list[Numbered]], group: str

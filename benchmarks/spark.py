@@ -1,0 +1,291 @@
+"""Spark against this machine: the same results after a crash, and what they cost.
+
+    python benchmarks/spark.py --cluster
+    python benchmarks/spark.py --out out/spark [--rows 1000000000]
+
+With --cluster: a cluster of two executors (Spark's own `local-cluster`, each executor a process)
+counts a lake of reports and privatises files. While it does, one executor is killed. Prints the
+digests of what the cluster and the local engine found; exit code 1 if they differ, or if nothing
+was tried twice.
+
+Otherwise: the time to count reports (GRR, one byte each) from Parquet by the local engine and by
+Spark with as many cores, in turns; what rows cost that go through Python; what privatising costs.
+The start of Spark and the first job, in which workers import everything, are stated apart.
+"""
+
+from __future__ import annotations
+
+import argparse
+import hashlib
+import json
+import os
+import signal
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from statistics import median
+from typing import Any
+
+import numpy as np
+
+import deniable as dn
+from deniable.engines import Engine, LocalEngine, tally_files
+from deniable.engines.base import Job, Partial
+from deniable.engines.files import Piece
+from deniable.engines.privatising import privatise_files
+from deniable.extras import pyarrow, pyspark
+from deniable.views.formats import Format
+from deniable.views.tables import show
+from spark_jobs import SECONDS, Slow
+
+#: More than 128 answers: a report takes one byte in Parquet.
+GRR = dn.GRR(200, 1.0)
+FILE_ROWS = 1 << 24
+TURNS = 3
+#: Rows whose reports or answers go through Python.
+FEW = 2_000_000
+PIECES = 12
+CLUSTER = "local-cluster[2,1,1024]"
+SETTINGS = {"spark.ui.enabled": "false", "spark.ui.showConsoleProgress": "false"}
+
+
+def lake(folder: Path, rows: int, file_rows: int = FILE_ROWS) -> Path:
+    """Files with so many reports, if they are not there yet."""
+    folder.mkdir(parents=True, exist_ok=True)
+    rng = np.random.default_rng(1)
+    for number, start in enumerate(range(0, rows, file_rows)):
+        path = folder / f"{number:05}.parquet"
+        if not path.exists():
+            values = rng.integers(0, GRR.domain.size, min(file_rows, rows - start))
+            GRR.privatize(values, rng).to_parquet(path)
+    return folder
+
+
+def answers(folder: Path, rows: int, files: int) -> Path:
+    """Files with raw answers of two questions, and a public column."""
+    import pyarrow.parquet as pq
+
+    folder.mkdir(parents=True, exist_ok=True)
+    rng = np.random.default_rng(2)
+    for number in range(files):
+        n = rows // files
+        table = {
+            "person": number * n + np.arange(n),
+            "smoking": rng.choice(["daily", "sometimes", "never"], n),
+            "age": rng.integers(0, 90, n),
+        }
+        pq.write_table(pyarrow().table(table), folder / f"{number:05}.parquet")
+    return folder
+
+
+ASKED = {
+    "smoking": dn.GRR(["daily", "sometimes", "never"], 1.0),
+    "age": dn.OUE(dn.Bins([20, 40, 60]), 1.0),
+}
+
+
+# ---- a cluster that loses an executor
+
+
+class Slowed(Engine):
+    """An engine whose jobs are slow, and an accident when their first results are there."""
+
+    def __init__(self, engine: Engine, notes: Path, accident: Callable[[], None]) -> None:
+        self._engine, self._notes, self._accident = engine, notes, accident
+        notes.mkdir()
+
+    def results(self, job: Job[Any], pieces: Sequence[tuple[int, Piece]]) -> Iterator[Partial[Any]]:
+        notes = self._notes / type(job).__name__
+        notes.mkdir()
+        slow = Slow(job, str(notes))
+        for number, found in enumerate(self._engine.results(slow, pieces)):
+            if number == 0:
+                self._accident()
+            yield found
+        attempts = [len(list(piece.iterdir())) for piece in notes.iterdir()]
+        again = sum(number > 1 for number in attempts)
+        print(f"  {type(job).__name__}: {len(attempts)} pieces, {again} of them tried again")
+        if not again:
+            raise SystemExit("nothing was tried twice: the accident came too late")
+
+
+def executors() -> list[int]:
+    """The processes of the executors below this one."""
+    parents, found = {}, []
+    for folder in Path("/proc").iterdir():
+        if not folder.name.isdigit():
+            continue
+        try:
+            command = (folder / "cmdline").read_bytes()
+            parents[int(folder.name)] = int(
+                (folder / "stat").read_text().rpartition(")")[2].split()[1]
+            )
+        except (FileNotFoundError, ProcessLookupError):
+            continue
+        if b"CoarseGrainedExecutorBackend" in command:
+            found.append(int(folder.name))
+    return [pid for pid in found if os.getpid() in _above(pid, parents)]
+
+
+def _above(pid: int, parents: dict[int, int]) -> Iterator[int]:
+    while pid in parents:
+        pid = parents[pid]
+        yield pid
+
+
+def kill_executor() -> None:
+    time.sleep(SECONDS / 2)  # the next tasks are in the middle of their work
+    pid = executors()[0]
+    os.kill(pid, signal.SIGKILL)
+    print(f"  executor {pid} was killed", flush=True)
+
+
+def digest(folder: Path) -> str:
+    """The names and bytes of all files of reports."""
+    found = hashlib.sha256()
+    for path in sorted(folder.rglob("*.parquet")):
+        found.update(path.relative_to(folder).as_posix().encode() + path.read_bytes())
+    return found.hexdigest()
+
+
+def privatised(given: Path, folder: Path, engine: Engine) -> str:
+    """The digest of the reports of some answers, with a secret that is no secret."""
+    secret = folder.with_suffix(".secret")
+    secret.touch(mode=0o600)
+    secret.write_bytes(bytes(32))
+    privatise_files([given], ASKED, folder, secret=secret, engine=engine)
+    return digest(folder)
+
+
+def cluster(folder: Path) -> bool:
+    """Whether a cluster with accidents and this machine find the same."""
+    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+    os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
+    here = [str(Path(__file__).parent), os.environ.get("PYTHONPATH", "")]
+    os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, here))
+    os.environ.setdefault("SPARK_HOME", str(Path(pyspark("pyspark").__file__).parent))
+    builder = pyspark("pyspark.sql").SparkSession.builder.master(CLUSTER)
+    for name, value in SETTINGS.items():
+        builder = builder.config(name, value)
+    with _stopped(builder.getOrCreate()):
+        engine = dn.spark.SparkEngine()
+        reports = lake(folder / "lake", PIECES << 17, 1 << 17)
+        given = answers(folder / "answers", PIECES * 2000, PIECES)
+        print(CLUSTER)
+        slowed = Slowed(engine, folder / "notes", kill_executor)
+        (far,) = tally_files([reports], engine=slowed).values()
+        (near,) = tally_files([reports]).values()
+        names = [hashlib.sha256(one.to_bytes()).hexdigest() for one in (far, near)]
+        print(f"tally of {near.n:,} reports\n  cluster  {names[0]}\n  local    {names[1]}")
+        slowed = Slowed(engine, folder / "notes2", kill_executor)
+        files = [
+            privatised(given, folder / name, one)
+            for name, one in (("cluster", slowed), ("local", LocalEngine()))
+        ]
+        print(f"privatised files\n  cluster  {files[0]}\n  local    {files[1]}")
+    return len(set(names)) == len(set(files)) == 1
+
+
+@contextmanager
+def _stopped(session: Any) -> Iterator[Any]:
+    session.sparkContext.setLogLevel("OFF")
+    try:
+        yield session
+    finally:
+        session.stop()
+
+
+# ---- what it costs
+
+
+def seconds(work: Callable[[], Any]) -> float:
+    start = time.perf_counter()
+    work()
+    return time.perf_counter() - start
+
+
+def in_turns(*works: Callable[[], Any]) -> list[float]:
+    """The median time of each work, one after the other several times."""
+    for work in works:
+        work()
+    turns = [[seconds(work) for work in works] for _ in range(TURNS)]
+    return [median(column) for column in zip(*turns, strict=True)]
+
+
+def compared(name: str, n: int, local: float, spark: float) -> dict[str, Any]:
+    return {
+        "what": name,
+        "n": n,
+        "local_s": round(local, 3),
+        "spark_s": round(spark, 3),
+        "ratio": round(spark / local, 2),
+    }
+
+
+def speed(folder: Path, rows: int) -> dict[str, Any]:
+    """All measurements."""
+    cores = len(os.sched_getaffinity(0))
+    begun = time.perf_counter()
+    far = dn.spark.SparkEngine(f"local[{cores}]")
+    start = time.perf_counter() - begun
+    near, session = LocalEngine(cores), far.session
+    small = lake(folder / "lake-8", 10**6)
+    first = seconds(lambda: tally_files([small], engine=far))
+    found = []
+    for n in sorted({min(10**8, rows), rows}):
+        place = lake(folder / f"lake-{n}", n)
+        times = in_turns(
+            lambda place=place: tally_files([place], engine=near),  # type: ignore[misc]
+            lambda place=place: tally_files([place], engine=far),  # type: ignore[misc]
+        )
+        found.append(compared("count files", n, *times))
+        show(found[-1:], Format.table)
+    few = lake(folder / f"lake-{FEW}", FEW, FEW // 4)
+    df = session.read.parquet(str(few))
+    times = in_turns(lambda: tally_files([few], engine=near), lambda: dn.spark.tally(df, GRR))
+    found.append(compared("count rows of a DataFrame", FEW, *times))
+    given = answers(folder / f"answers-{FEW}", FEW, 4)
+    people = session.read.parquet(str(given))
+
+    def write(work: Callable[[Path], Any]) -> None:
+        with tempfile.TemporaryDirectory(dir=folder) as fresh:
+            work(Path(fresh, "out"))
+
+    def files(engine: Engine) -> Callable[[], None]:
+        return lambda: write(lambda to: privatise_files([given], ASKED, to, engine=engine))
+
+    def frames(**named: Any) -> Callable[[], None]:
+        return lambda: write(lambda to: dn.spark.privatize(people, ASKED, to=str(to), **named))
+
+    times = in_turns(files(near), files(far), frames(), frames(id="person"))
+    names = ["privatise files", "privatise a DataFrame", "privatise a DataFrame with ids"]
+    found += [compared(n, FEW, times[0], one) for n, one in zip(names, times[1:], strict=True)]
+    session.stop()
+    return {"cores": cores, "start_s": round(start, 1), "first_s": round(first, 1), "cases": found}
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawTextHelpFormatter
+    )
+    parser.add_argument("--cluster", action="store_true")
+    parser.add_argument("--out", type=Path, default=Path("out/spark"))
+    parser.add_argument("--rows", type=int, default=10**9)
+    chosen = parser.parse_args()
+    if chosen.cluster:
+        with tempfile.TemporaryDirectory() as folder:
+            alike = cluster(Path(folder))
+        print("the same" if alike else "DIFFERENT")
+        sys.exit(not alike)
+    chosen.out.mkdir(parents=True, exist_ok=True)
+    found = speed(chosen.out, chosen.rows)
+    told = f"Spark started in {found['start_s']} s, its first job took {found['first_s']} s"
+    show(found["cases"], Format.table, f"{told}; {found['cores']} cores")
+    (chosen.out / "spark.json").write_text(json.dumps(found, indent=1) + "\n")
+
+
+if __name__ == "__main__":
+    main()
