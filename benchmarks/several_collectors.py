@@ -15,7 +15,12 @@ import asyncio
 import json
 import os
 import random
+import shutil
+import socket
+import ssl
+import subprocess
 import sys
+import tempfile
 import time
 from collections import Counter
 from collections.abc import Iterator, Sequence
@@ -188,6 +193,133 @@ def growth_rows(server: Any, total: int, steps: int = 4) -> list[dict[str, Any]]
     return rows
 
 
+@contextmanager
+def served(collection: Collection, store: str, workers: int) -> Iterator[tuple[int, int]]:
+    """`deniable serve` with some workers: its port and its process."""
+    with tempfile.TemporaryDirectory() as folder:
+        manifest = Path(folder) / "manifest.json"
+        manifest.write_bytes(collection.manifest)
+        command = [sys.executable, "-m", "deniable", "serve", str(manifest), "--port", "0"]
+        command += ["--store", store, "--workers", str(workers), "--rate", "1e9"]
+        with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
+            assert process.stdout is not None
+            while (line := process.stdout.readline()) and "API" not in line:
+                pass
+            port = int(line.partition("/v2")[0].rpartition(":")[2])
+            load([port], singles(collection, 400, 0), CONNECTIONS)
+            yield port, process.pid
+            process.terminate()
+
+
+def worker_rows(server: Any, n: int, turns: int) -> list[dict[str, Any]]:
+    """One worker and two on one host, with a file and with a database."""
+    rows, collection = [], toys.one_question(16)
+    for kind in ("SQLite", "PostgreSQL"):
+        rates: dict[int, list[float]] = {1: [], 2: []}
+        spent: dict[int, list[float]] = {1: [], 2: []}
+        for turn in range(1, turns + 1):
+            for number in (1, 2):
+                with tempfile.TemporaryDirectory() as folder:
+                    file = str(Path(folder) / "store.db")
+                    store = file if kind == "SQLite" else server.database()
+                    with served(collection, store, number) as (port, pid):
+                        before = family(pid)
+                        requests = singles(collection, n, turn)
+                        rates[number].append(load([port], requests, CONNECTIONS))
+                        spent[number].append((family(pid) - before) / n)
+        ratio = median(b / a for a, b in zip(rates[1], rates[2], strict=True))
+        for number in (1, 2):
+            row = {"what": f"workers, {kind}", "workers": number}
+            row |= {
+                "per_second": median(rates[number]),
+                "collector_us": 1e6 * median(spent[number]),
+            }
+            rows.append({**row, "of_one": ratio if number == 2 else 1.0})
+    return rows
+
+
+NGINX = """
+daemon off; worker_processes 1; pid {folder}/pid; error_log stderr crit;
+events {{ worker_connections 1024; }}
+http {{
+    access_log off;
+    client_body_temp_path {folder}/body; proxy_temp_path {folder}/proxy;
+    fastcgi_temp_path {folder}/f; uwsgi_temp_path {folder}/u; scgi_temp_path {folder}/s;
+    upstream deniable {{ server 127.0.0.1:{upstream}; keepalive 32; keepalive_timeout 20s; }}
+    server {{
+        listen 127.0.0.1:{port} ssl;
+        ssl_certificate {folder}/cert.pem; ssl_certificate_key {folder}/key.pem;
+        proxy_http_version 1.1; proxy_set_header Connection "";
+        proxy_set_header X-Forwarded-Proto https;
+        location / {{ proxy_pass http://deniable; }}
+    }}
+}}
+"""
+
+
+def proxy_rows(n: int) -> list[dict[str, Any]]:
+    """CPU of nginx for each submission: with a handshake for each, as of browsers, and without."""
+    program = shutil.which("nginx", path=f"{os.environ['PATH']}:/usr/sbin")
+    if program is None:
+        print("nginx is not installed: the proxy was not measured", file=sys.stderr)
+        return []
+    collection, rows = toys.one_question(16), []
+    with tempfile.TemporaryDirectory() as name, ExitStack() as held:
+        folder = Path(name)
+        certify(folder)
+        store = str(folder / "store.db")
+        open_store(store, collection).close()
+        running = held.enter_context(collectors.Collector(store))
+        with socket.create_server(("127.0.0.1", 0)) as free:
+            port = free.getsockname()[1]
+        text = NGINX.format(folder=folder, upstream=running.port, port=port)
+        (folder / "nginx.conf").write_text(text)
+        command = [program, "-p", name, "-e", "stderr", "-c", str(folder / "nginx.conf")]
+        process = held.enter_context(subprocess.Popen(command))
+        held.callback(process.terminate)
+        time.sleep(1)
+        for what, each in (("a handshake each", 1), ("100 on each connection", 100)):
+            requests = singles(collection, n, each)
+            before = family(process.pid)
+            for start in range(0, n, each):
+                encrypted(port, requests[start : start + each])
+            row = {"what": f"nginx, TLS 1.3, P-256, {what}"}
+            rows.append({**row, "proxy_us": 1e6 * (family(process.pid) - before) / n})
+    return rows
+
+
+def certify(folder: Path) -> None:
+    """A key and a certificate of its own."""
+    subject = ["-subj", "/CN=localhost", "-days", "2", "-nodes", "-x509"]
+    key = ["-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-keyout"]
+    command = ["openssl", "req", *subject, *key, str(folder / "key.pem")]
+    command += ["-out", str(folder / "cert.pem")]
+    subprocess.run(command, check=True, capture_output=True)
+
+
+def encrypted(port: int, requests: Sequence[bytes]) -> None:
+    """Send requests one after the other on one connection over TLS."""
+    context = ssl.create_default_context()
+    context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
+    with (
+        socket.create_connection(("127.0.0.1", port), timeout=30) as plain,
+        context.wrap_socket(plain) as connection,
+    ):
+        for request in requests:
+            connection.sendall(request)
+            answer = connection.recv(1 << 16)
+            while not answer.endswith(b"}"):
+                answer += connection.recv(1 << 16)
+            if not answer.startswith(b"HTTP/1.1 201"):
+                raise RuntimeError(answer[:200])
+
+
+def family(pid: int) -> float:
+    """Seconds of a process and of its children."""
+    children = Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
+    return cpu(pid) + sum(cpu(int(child)) for child in children)
+
+
 def verified(machine: Machine) -> None:
     """Nothing that is fast and wrong is reported."""
     store = open_store(machine.server.address)
@@ -238,8 +370,10 @@ def main() -> None:
         else:
             parts = {
                 "singles": single_rows(server, chosen.singles, chosen.turns),
+                "workers": worker_rows(server, chosen.singles, max(2, chosen.turns // 2)),
                 "batches": batch_rows(server, chosen.reports),
                 "growth": growth_rows(server, chosen.rows),
+                "proxy": proxy_rows(chosen.singles),
             }
     finally:
         server.remove()
