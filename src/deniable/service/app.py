@@ -71,14 +71,16 @@ class Settings:
 class Service:
     """The endpoints of one collection."""
 
-    def __init__(self, store: Store, settings: Settings, metrics: prometheus.Metrics) -> None:
+    def __init__(
+        self, store: Store, settings: Settings, metrics: prometheus.Metrics | None = None
+    ) -> None:
         self.store, self.settings = store, settings
         self.collection = store.collection
         self._intake = Intake(store.collection)
         self._writer = Writer(store)
         self._analysis = Analysis(store)
         self._access = Access(store, settings.key, settings.partner_key)
-        self._metrics = metrics
+        self._metrics = metrics or prometheus.Metrics()
         limits = settings.limits
         sizes = limits.single_bytes, limits.singles_at_once
         self._singles = BodyBudget(JSON, *sizes, limits.single_seconds, yielding=True)
@@ -243,7 +245,7 @@ def create_app(
 ) -> ASGIApp:
     """The application of a store; it closes the store when it ends."""
     chosen = settings or Settings()
-    service = Service(store, chosen, metrics or prometheus.Metrics())
+    service = Service(store, chosen, metrics)
 
     @asynccontextmanager
     async def lifespan(_: Starlette) -> AsyncIterator[None]:
