@@ -60,6 +60,7 @@ collector: $(VENV)/.dev
 
 scale: $(VENV)/.demo
 	$(BIN)/python benchmarks/scale.py --out out/scale
+	$(BIN)/python benchmarks/lake.py --out out/lake
 
 # A cluster of Spark that loses an executor: the same results as on this machine.
 spark: $(VENV)/.dev

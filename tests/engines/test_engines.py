@@ -7,7 +7,7 @@ import pytest
 import deniable as dn
 from deniable.core.tally import Tally
 from deniable.engines import Engine, LocalEngine, Partial, tally_files, tallying
-from deniable.errors import CorruptData, MismatchError
+from deniable.errors import CorruptData, InvalidArgument, MismatchError
 from lakes import cut, some
 
 M = dn.GRR(4, 1.0)
@@ -18,6 +18,13 @@ REPORTS = some(M, 600, ids=True)
 def lake(tmp_path):
     cut(REPORTS, tmp_path / "lake", *[50] * 11)
     return tmp_path / "lake"
+
+
+@pytest.fixture
+def bare(tmp_path):
+    """Without ids, nothing else would show a report that counts twice."""
+    cut(some(M, 600), tmp_path / "bare", *[50] * 11)
+    return tmp_path / "bare"
 
 
 class OneByOne(Engine):
@@ -65,6 +72,11 @@ def test_the_order_of_results_does_not_matter(lake):
     assert found == tally_files([lake], engine=LocalEngine(2))
 
 
+def refuses(engine, told, lake):
+    with pytest.raises(CorruptData, match=told):
+        tally_files([lake], engine=engine())
+
+
 @pytest.mark.parametrize(
     ("engine", "told"),
     [
@@ -74,26 +86,41 @@ def test_the_order_of_results_does_not_matter(lake):
         (Strange, "returned 13 of the 12 pieces"),
     ],
 )
-def test_an_engine_that_counts_a_piece_twice_or_not_at_all_is_refused(engine, told, lake):
-    # Without ids: the reports would count.
-    cut(some(M, 600), lake, *[50] * 11)
-    with pytest.raises(CorruptData, match=told):
-        tally_files([lake], engine=engine())
+def test_an_engine_that_counts_a_piece_twice_or_not_at_all_is_refused(engine, told, bare):
+    refuses(engine, told, bare)
+
+
+@pytest.mark.parametrize("engine", [Twice, TwiceInside])
+def test_a_merge_that_counts_a_retried_piece_twice_is_found(engine, bare, monkeypatch):
+    """Planted: results merge whatever pieces they are made of."""
+
+    def careless(self, other, job):
+        return Partial(self.pieces | other.pieces, job.merge(self.value, other.value))
+
+    monkeypatch.setattr(Partial, "merge", careless)
+    assert tally_files([bare], engine=engine())[()].n == 650
+    with pytest.raises(pytest.fail.Exception, match="DID NOT RAISE"):
+        refuses(engine, "more than once", bare)
+
+
+def counts_no_file_twice(tally):
+    with pytest.raises(MismatchError, match="their reports would count twice"):
+        tally.merge(tally)
 
 
 def test_a_merge_that_ignores_sources_is_found(lake, monkeypatch):
-    """Planted: such a merge counts a file twice, which the next test of this kind would see."""
-    one = tally_files([lake])[()]
+    """Planted: tallies merge whatever files they were counted from."""
+    tally = tally_files([lake])[()]
+    counts_no_file_twice(tally)
 
     def careless(self, other):
         both = Tally(self.mechanism)
         both._absorb(self.counts + other.counts, self.n + other.n, 0, 0)
         return both
 
-    with pytest.raises(MismatchError):
-        one.merge(one)
     monkeypatch.setattr(Tally, "merge", careless)
-    assert one.merge(one).n == 2 * one.n
+    with pytest.raises(pytest.fail.Exception, match="DID NOT RAISE"):
+        counts_no_file_twice(tally)
 
 
 class Interrupted(Exception):
@@ -192,6 +219,11 @@ def test_notes_of_other_files_or_options_are_refused(lake, tmp_path):
             tally_files([lake], resume=notes)
     notes.write_bytes(whole)
     assert tally_files([lake], resume=notes) == tally_files([lake])
+
+
+def test_a_place_for_the_notes_is_needed_before_the_work(lake, tmp_path):
+    with pytest.raises(InvalidArgument, match="'resume' must be in a folder that exists"):
+        tally_files([lake], engine=Stopping(0), resume=tmp_path / "no" / "notes")
 
 
 def test_what_travels_can_be_pickled(lake):

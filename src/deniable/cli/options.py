@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
 from deniable.views.formats import Format
-
-if TYPE_CHECKING:
-    pass
 
 Layout = Annotated[Format, typer.Option("--format", "-f", help="How to print the table.")]
 Epsilon = Annotated[float, typer.Option("--epsilon", "-e", help="Privacy budget of one report.")]
@@ -56,12 +53,10 @@ Options = Annotated[
     list[str] | None,
     typer.Option("--option", "-o", help="NAME=JSON of the method, e.g. iterations=100."),
 ]
-EngineName = Annotated[
-    str, typer.Option("--engine", help="What reads the files: local (this machine) or spark.")
-]
+EngineName = Annotated[str, typer.Option("--engine", help="Where the work runs: local or spark.")]
 Master = Annotated[
     str | None,
-    typer.Option(help="Address of the Spark cluster (default: that of Spark's configuration)."),
+    typer.Option(help="Where Spark runs: local[4], spark://HOST:7077, yarn (default: as set up)."),
 ]
 Duplicates = Annotated[
     str,

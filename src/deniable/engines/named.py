@@ -22,8 +22,6 @@ def _spark(master: str | None) -> Engine:
 
 
 _ENGINES: dict[str, Callable[[str | None], Engine]] = {"local": _local, "spark": _spark}
-#: The names of all engines.
-NAMES = tuple(_ENGINES)
 
 
 def engine_named(name: str, master: str | None = None) -> Engine:

@@ -65,7 +65,7 @@ def tally_files(
     by: Sequence[str] = (),
     duplicates: str | Duplicates = "refuse",
     engine: Engine | None = None,
-    resume: Path | None = None,
+    resume: str | Path | None = None,
     progress: Progress = silent,
 ) -> Tallies:
     """A tally of all reports in some files and folders; one for each group, if there are keys.
@@ -76,9 +76,12 @@ def tally_files(
     interrupted goes on where it ended.
     """
     rule, engine = require_rule(duplicates), engine or LocalEngine()
+    kept = None if resume is None else Path(resume)
+    if kept is not None:
+        _require_folder("resume", kept)
     files = _grouped(look(find(paths), mechanism), by)
     selection = Selection.of(files, rule, engine, progress)
-    return _tallies(selection, tuple(by), engine, resume, progress)
+    return _tallies(selection, tuple(by), engine, kept, progress)
 
 
 def _grouped(files: list[ReportFile], by: Sequence[str]) -> list[ReportFile]:
@@ -114,8 +117,12 @@ def check_output(output: Path) -> None:
     """Refuse to write over anything, or into a folder that is not there."""
     if output.exists() or output.is_symlink():
         raise InvalidArgument("output", str(output), "a name that nothing has yet")
-    if not output.parent.is_dir():
-        raise InvalidArgument("output", str(output), "in a folder that exists")
+    _require_folder("output", output)
+
+
+def _require_folder(name: str, path: Path) -> None:
+    if not path.parent.is_dir():
+        raise InvalidArgument(name, str(path), "in a folder that exists")
 
 
 def write_tallies(tallies: Tallies, by: Sequence[str], output: Path) -> dict[Path, Tally]:

@@ -15,10 +15,10 @@ from deniable.estimation.parts import require_parts
 def combine(parts: Sequence[Source], method: str | None = None, **choices: Any) -> Estimate:
     """One estimate from all reports about one question, whatever mechanisms and epsilons made them.
 
-    ``parts`` are tallies or reports. It is assumed that who got which epsilon has nothing to do
-    with the answer. What is estimated is the task of the mechanisms, and so are the methods and
-    most choices; each task has ``confidence`` (default 0.95) and ``population`` ("respondents", or
-    "everyone" they are a sample of).
+    ``parts`` are tallies, reports, or reports in files (`report_files`). It is assumed that who got
+    which epsilon has nothing to do with the answer. What is estimated is the task of the
+    mechanisms, and so are the methods and most choices; each task has ``confidence`` (default 0.95)
+    and ``population`` ("respondents", or "everyone" they are a sample of).
 
     Frequencies: reports tell more than their counts. "likelihood" needs them (but where a report
     is one index, as in GRR and HR) and "bayes" becomes sharper with up to 256 values. ``method`` is
