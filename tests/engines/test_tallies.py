@@ -94,7 +94,12 @@ def test_folders_and_names(tmp_path):
         tally_files([tmp_path / "nothing.parquet"])
 
 
-@pytest.mark.parametrize("given", [[], "x.parquet"])
+def test_an_engine_is_no_name():
+    with pytest.raises(InvalidArgument, match="'engine' must be of type Engine"):
+        tally_files(["x"], engine="spark")
+
+
+@pytest.mark.parametrize("given", [[], "x.parquet", [""]])
 def test_paths_are_a_list(given):
     with pytest.raises(InvalidArgument, match="a list of files or folders"):
         tally_files(given)

@@ -96,7 +96,7 @@ def find(paths: Sequence[str | Path], *suffixes: str) -> list[Place]:
 
     Names end in one of ``suffixes`` (default: `SUFFIX`). A file that is found twice is refused.
     """
-    if isinstance(paths, (str, Path)) or not paths:
+    if isinstance(paths, (str, Path)) or not paths or not all(map(str, paths)):
         raise InvalidArgument("paths", paths, "a list of files or folders")
     found = [one for path in paths for one in _found(str(path), suffixes or (SUFFIX,))]
     seen: set[Place] = set()

@@ -17,7 +17,7 @@ from deniable.engines.files import Piece, Place, ReportFile, find, look
 from deniable.engines.local import LocalEngine
 from deniable.engines.progress import Progress, silent, watching
 from deniable.engines.selection import Reading, Selection
-from deniable.errors import InvalidArgument
+from deniable.errors import InvalidArgument, require_type
 
 #: Rows that a pass looks at together: what is done once for some reports then costs little.
 PASS_ROWS = 1 << 18
@@ -178,6 +178,7 @@ def report_files(
     ``duplicates="drop"``.
     """
     rule, engine = require_rule(duplicates), engine or LocalEngine()
+    require_type("engine", engine, Engine)
     files = look(find(paths), mechanism)
     return ReportFiles(Selection.of(files, rule, engine, progress), engine, progress)
 

@@ -21,7 +21,7 @@ from deniable.engines.files import Piece, Place, ReportFile, find, look
 from deniable.engines.local import LocalEngine
 from deniable.engines.progress import Progress, silent, watching
 from deniable.engines.selection import Reading, Selection
-from deniable.errors import CorruptData, InvalidArgument
+from deniable.errors import CorruptData, InvalidArgument, require_type
 
 #: The values of the keys that tallies are made by.
 Group = tuple[str, ...]
@@ -76,6 +76,7 @@ def tally_files(
     interrupted goes on where it ended.
     """
     rule, engine = require_rule(duplicates), engine or LocalEngine()
+    require_type("engine", engine, Engine)
     kept = None if resume is None else Path(resume)
     if kept is not None:
         _require_folder("resume", kept)
