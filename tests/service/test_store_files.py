@@ -290,7 +290,7 @@ def test_every_file_is_for_its_owner_only(tmp_path, umask):
         os.umask(before)
     modes |= {file.name: stat.S_IMODE(file.stat().st_mode) for file in tmp_path.rglob("*.*")}
     store.close()
-    exported = {"manifest.json", f"{DAY}.json", "part-0.parquet"}
+    exported = {"_manifest.json", f"{DAY}.json", "part-0.parquet"}
     names = {"store.db", "store.db-wal", "store.db-shm", "copy.db", *parts, *exported}
     assert modes == dict.fromkeys(names, 0o600)
 

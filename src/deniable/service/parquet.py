@@ -3,8 +3,8 @@
 A folder holds the manifest and files such as
 ``question=smoking/round=1/day=2026-03-12/part-0.parquet``, whose folders are keys that Spark,
 DuckDB and pandas read. Row i of all files of a day, round and stratum belongs to one submission;
-nothing says whose. A store keeps days and no times, and the order of the random ids, so that files
-by day say nothing that the store does not say.
+nothing says whose. A store keeps days and no times, and an export has the order of the random ids,
+so that files by day say nothing that the store does not say.
 
 A day is complete when its note is there: ``_days/2026-03-12.json``, with what the store had of that
 day, and how many rows each file has. An export writes the days that have no such note: it adds what
@@ -40,7 +40,7 @@ from deniable.service.store import Outcome, Store
 from deniable.service.store.base import EPOCH, Kept, Progress, quiet, today
 from deniable.storage.files import whole
 
-MANIFEST, NOTES = "manifest.json", "_days"
+MANIFEST, NOTES = "_manifest.json", "_days"
 _FILE = re.compile(r"question=([a-z0-9_]+)/round=([0-9]{1,5})(?:/stratum=([0-9]{1,5}))?/.*")
 #: Bytes of reports that are written in one pass over the store, and of those that wait to be
 #: written: a single day may have more.

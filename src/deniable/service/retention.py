@@ -16,6 +16,8 @@ from deniable.service.store.base import EPOCH, today
 
 #: Seconds between two looks at the calendar, and between tries while the store cannot be used.
 EVERY = 600.0
+#: Seconds that the end of the collector waits for a step.
+FINISH = 5.0
 _LOG = logging.getLogger("deniable.service")
 
 
@@ -38,10 +40,11 @@ class Retention:
         self._thread.start()
 
     def close(self) -> None:
-        """Stop after the present step."""
+        """Stop after the present step, unless that takes too long: it is whole, or nothing."""
         self._end.set()
-        self._thread.join()
-        self._store.close()
+        self._thread.join(FINISH)
+        if not self._thread.is_alive():
+            self._store.close()
 
     def _work(self) -> None:
         done: date | None = None
