@@ -11,7 +11,7 @@ DEMO ?=
 # Word counts (columns word and count) for `make words`.
 WORDS ?= ../shared/data/en_words_50k.parquet
 
-.PHONY: demo words rounds attacks thresh forgers shuffling quick test check bench collector scale spark spark-speed series study reproduce build clean
+.PHONY: demo words rounds attacks thresh forgers shuffling quick test check bench collector year scale spark spark-speed series study reproduce build clean
 
 demo: $(VENV)/.demo
 	$(BIN)/deniable demo --charts out/demo $(DEMO)
@@ -57,6 +57,11 @@ collector: $(VENV)/.dev
 	$(BIN)/python benchmarks/collector.py --out out/collector --kills 200
 	$(BIN)/python benchmarks/several_collectors.py --out out/collector
 	$(BIN)/python benchmarks/several_collectors.py --out out/collector --kills 60
+
+# A store with a year of submissions, on SQLite and PostgreSQL.
+year: $(VENV)/.dev
+	$(BIN)/python benchmarks/year.py --out out/year
+	$(BIN)/python benchmarks/year.py --postgres --out out/year
 
 scale: $(VENV)/.demo
 	$(BIN)/python benchmarks/scale.py --out out/scale
