@@ -1,5 +1,7 @@
 """Stores and tallies that are merged: every id counts once, or the merge is refused."""
 
+from datetime import date
+
 import numpy as np
 import pytest
 
@@ -80,6 +82,7 @@ def test_a_report_that_was_purged_in_one_store_counts_there(tmp_path, expected, 
     assert found == (32, 9)
     assert counts(store) == expected
     assert sum(store.purged().values()) == 4 * 100
+    assert store.purged_before() == date(2999, 1, 1)
     assert sum(map(len, store.singles())) == 10
 
 

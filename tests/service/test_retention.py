@@ -223,7 +223,7 @@ def test_a_purge_that_was_killed_goes_on(address):
 
 @needs_kill
 @pytest.mark.crash
-@pytest.mark.parametrize(("plant", "moment"), [("careless", 2), ("twice", 3)])
+@pytest.mark.parametrize(("plant", "moment"), [("careless", 2), ("twice", 4)])
 def test_a_step_that_is_no_transaction_is_caught(tmp_path, plant, moment):
     """The test of the test: half a step loses its reports, or counts them twice."""
     address = str(tmp_path / "store.db")

@@ -444,7 +444,7 @@ def test_tables_of_the_future_are_not_touched(address, request):
 
 
 def downgrade(store):
-    """Tables as version 2 had them: tallies without slots."""
+    """Tables as version 2 had them: tallies without slots, and no note of purges."""
     with store._transaction() as connection:
         (row,) = store._run(connection, "SELECT * FROM collection").fetchall()
         for seal in (minus(seal_rows([row])), seal_rows([(2, *row[1:])])):
@@ -453,12 +453,13 @@ def downgrade(store):
         for name in ("tallies", "purged"):
             kept = store._run(connection, f"SELECT {ROW} FROM {name} WHERE slot = 0").fetchall()
             store._run(connection, f"DROP TABLE {name}")
+            store._run(connection, "DROP TABLE IF EXISTS purges")
             sort = "BYTEA" if "postgres" in store.place else "BLOB"
             columns = "report TEXT, round INTEGER, stratum INTEGER, piece INTEGER, "
             columns += f"n BIGINT NOT NULL, counts {sort} NOT NULL"
             key = "PRIMARY KEY (report, round, stratum, piece)"
             store._run(connection, f"CREATE TABLE {name} ({columns}, {key})")
-            for one in kept:
+            for one in [row for row in kept if row[0] != "purges"]:
                 store._run(connection, f"INSERT INTO {name} VALUES (?, ?, ?, ?, ?, ?)", one)
 
 
@@ -469,6 +470,7 @@ def test_tables_of_the_version_before_are_upgraded_in_one_explicit_step(address)
         store._adding = lambda: nullcontext((connection, 0))
         store.add(sent)
     del store._adding
+    store.purge(TOMORROW)
     kept = counts_of(store)
     downgrade(store)
     # A collector that still runs writes nothing more, and answers 503.
@@ -482,6 +484,7 @@ def test_tables_of_the_version_before_are_upgraded_in_one_explicit_step(address)
         again = open_store(address, upgrade=True)
         assert again.verify() == []
         assert counts_of(again) == kept
+        assert again.purged_before() == TOMORROW - timedelta(days=1)  # the day after the last one
         assert again.add(sent) == [KNOWN] * 30
         again.close()
 

@@ -18,7 +18,7 @@ import os
 import sqlite3
 from collections.abc import Sequence
 from contextlib import ExitStack
-from typing import Any, NamedTuple, cast
+from typing import NamedTuple, cast
 
 from deniable.collection.survey import Survey
 from deniable.errors import CorruptData, InvalidArgument, MismatchError
@@ -78,6 +78,8 @@ def _merged(new: SQLiteStore, copy: sqlite3.Connection, sources: list[SQLStore])
             purged.put(CountKey(*key), from_row(n, counts))
         for table in ("purged", "tallies"):
             new._count(copy, table, purged)
+        for purge in source._run(source._seen, "SELECT before, day FROM purges").fetchall():
+            new._note_purge(copy, purge)
     return Merged(kept, again)
 
 
@@ -127,10 +129,7 @@ def _recount(new: SQLiteStore, copy: sqlite3.Connection, table: str) -> int:
     for rows in new._kept(copy, table):
         pieces = Pieces({seal_of(table): seal_kept(rows)})
         bodies = [body for _, _, body in rows if body is not None]
-        counted: Any = new.packing.count(bodies)
-        if table == "batches":
-            counted = (item for body in bodies for item in new.count_batch(body).items())
-        for place, tally in counted:
+        for place, tally in new.count_kept(table, bodies):
             pieces.add(place, tally)
         new._count(copy, "tallies", pieces)
         number += len(rows)

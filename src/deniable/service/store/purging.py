@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from deniable.service.store.base import Progress, today
 from deniable.service.store.pieces import Pieces
-from deniable.service.store.seals import minus, seal_kept, seal_of, seal_rows
+from deniable.service.store.seals import minus, seal_kept, seal_of
 
 if TYPE_CHECKING:
     from deniable.service.store.sql import SQLStore
@@ -79,15 +79,9 @@ def _step(store: SQLStore, table: str, before: int, rows: list[Row]) -> None:
     with store._transaction() as connection:
         if _emptied(store, connection, table, [name for name, _, _ in rows]) < len(rows):
             raise Overtaken
-        noted = (before, today())
-        if store._run(connection, NOTE, noted).rowcount == 1:
-            change.put(seal_of("purges"), seal_rows([noted]))
+        store._note_purge(connection, (before, today()))
         store._count(connection, "purged", gone)
         store._count(connection, "tallies", change)
-
-
-#: Every purge that forgot anything: the first day that it kept, and the day when it began.
-NOTE = "INSERT INTO purges VALUES (?, ?) ON CONFLICT (before) DO NOTHING"
 
 
 def _emptied(store: SQLStore, connection: Any, table: str, names: list[bytes]) -> int:

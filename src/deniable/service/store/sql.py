@@ -379,6 +379,13 @@ class SQLStore(Store):
         cls._count(connection, "tallies", {seal_of("collection"): seal_rows([row])})
 
     @classmethod
+    def _note_purge(cls, connection: Any, purge: tuple[int, int]) -> None:
+        """Keep the first day that a purge kept, and the day when it began, unless it is known."""
+        statement = "INSERT INTO purges VALUES (?, ?) ON CONFLICT (before) DO NOTHING"
+        if cls._run(connection, statement, purge).rowcount == 1:
+            cls._count(connection, "tallies", {seal_of("purges"): seal_rows([purge])})
+
+    @classmethod
     def _upgrade(cls, connection: Any, **types: str) -> None:
         """Bring tables of the version before to this one; the caller holds a transaction."""
         row = cls._run(connection, "SELECT * FROM collection").fetchone()
@@ -392,6 +399,15 @@ class SQLStore(Store):
                 columns = f"{KEY}, {ALONE}, n, counts"
                 cls._run(connection, f"INSERT INTO {name} SELECT {columns} FROM before")
                 cls._run(connection, "DROP TABLE before")
+            elif name == "purges":  # purges were not noted
+                cls._run(connection, f"CREATE TABLE {table.format(**types)}")
+        gone = [
+            f"SELECT day FROM {table} WHERE body IS NULL" for table in ("submissions", "batches")
+        ]
+        last = f"SELECT max(day) FROM ({' UNION ALL '.join(gone)}) AS gone"
+        (day,) = cls._run(connection, last).fetchone()
+        if day is not None:
+            cls._note_purge(connection, (day + 1, today()))
         after = (SCHEMA, *row[1:3], __version__)
         cls._run(connection, "UPDATE collection SET version = ?, made_by = ?", after[::3])
         for seal in (minus(seal_rows([row])), seal_rows([after])):
