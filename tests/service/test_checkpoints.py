@@ -44,6 +44,7 @@ def verified(store, path, monkeypatch=None):
     return found, read[-1]
 
 
+@pytest.mark.slow
 def test_only_new_days_and_a_tenth_of_the_others_are_read(address, tmp_path, monkeypatch):
     store, path = open_store(address, MARKS), tmp_path / "checked"
     fill(store, monkeypatch, range(FIRST, FIRST + NUMBER))
@@ -62,6 +63,7 @@ def test_only_new_days_and_a_tenth_of_the_others_are_read(address, tmp_path, mon
     store.close()
 
 
+@pytest.mark.slow
 def test_days_that_were_purged_are_read_again(address, tmp_path, monkeypatch):
     store, path = open_store(address, MARKS), tmp_path / "checked"
     fill(store, monkeypatch, range(FIRST, FIRST + NUMBER))
@@ -73,6 +75,7 @@ def test_days_that_were_purged_are_read_again(address, tmp_path, monkeypatch):
     store.close()
 
 
+@pytest.mark.slow
 def test_an_interrupted_run_keeps_what_it_verified(address, tmp_path, monkeypatch):
     monkeypatch.setattr(damage, "PASS", 20)
     store, path = open_store(address, MARKS), tmp_path / "checked"
@@ -107,6 +110,7 @@ def test_a_tally_that_is_wrong_is_found_without_reading_its_reports(tmp_path, mo
     store.close()
 
 
+@pytest.mark.slow
 def test_a_changed_row_of_an_old_day_is_found_when_its_turn_comes(tmp_path, monkeypatch):
     store, path = open_store(str(tmp_path / "store.db"), MARKS), tmp_path / "checked"
     fill(store, monkeypatch, range(FIRST, FIRST + NUMBER))
@@ -159,13 +163,16 @@ def test_what_a_checkpoint_leaves_unseen_is_another_value_in_a_row(tmp_path, mon
     store.close()
     monkeypatch.setattr(Checkpoint, "trusted", everything)
     unseen, tried = set(), 0
-    for name, change in damages.damages(str(source), random.Random(2), rows=1):
+    rng = random.Random(2)
+    for name, change in damages.damages(str(source), rng, rows=1):
+        if rng.random() < 0.5:  # the others in the test of a whole verification
+            continue
         monkeypatch.setattr(damages, "told", lambda copy: told(copy, tmp_path / "checked"))
         said = damages.tried(source, change)
         tried += said is not None
         if said == "":
             unseen.add(name)
-    assert tried > 120
+    assert tried > 60
     assert unseen
     assert all(UNSEEN.match(name) for name in unseen), unseen
 

@@ -80,6 +80,7 @@ def test_days_are_folders_that_engines_read(address, on, tmp_path):
     store.close()
 
 
+@pytest.mark.slow
 def test_an_export_adds_what_is_new(address, on, tmp_path):
     """And days are the same, however often they are exported, and to whichever folder."""
     store, folder = open_store(address, MARKS), tmp_path / "out"
@@ -134,6 +135,7 @@ exchange.export(open_store(sys.argv[1]), Path(sys.argv[2]))
 """
 
 
+@pytest.mark.slow
 @pytest.mark.crash
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="needs kill")
 def test_an_export_that_was_killed_goes_on(tmp_path, on):
@@ -160,6 +162,7 @@ def test_an_export_that_was_killed_goes_on(tmp_path, on):
 # ---- imports
 
 
+@pytest.mark.slow
 def test_an_import_adds_the_new_days(address, on, tmp_path):
     store, folder = open_store(address, MARKS), tmp_path / "out"
     target = open_store(str(tmp_path / "target.db"), MARKS)

@@ -1,12 +1,14 @@
 """A collector that forgets: once a day, reports of days that are not to be kept become counts only.
 
 The work is that of `deniable purge`, in a thread and on connections of its own. Several collectors
-of one store may do it at once: what one has forgotten, another finds done.
+of one store may do it at once: what one has forgotten, another finds done. They begin after a
+random while, so that workers that start together seldom do the same work.
 """
 
 from __future__ import annotations
 
 import logging
+import secrets
 import threading
 from datetime import date, timedelta
 
@@ -48,6 +50,7 @@ class Retention:
 
     def _work(self) -> None:
         done: date | None = None
+        self._end.wait(EVERY * secrets.randbelow(1_000) / 1_000)
         while not self._end.is_set():
             before = first_kept(self._days)
             if before != done and self._purged(before):

@@ -59,14 +59,15 @@ def verify_store(
 def _say_what_was_verified(store: Store, known: Checkpoint) -> None:
     """Each report, how many days were not read again, and since when reports are only counted."""
     purged = store.purged()
+    days = {day for (_, day), found in known.days.items() if found.run < known.run}
     for place, n in store.numbers().items():
         gone = purged.get(place, 0)
-        told = f"{n - gone:,} reports recounted" + (f", {gone:,} purged" if gone else "")
+        told = f"{n - gone:,} reports recounted" + (", now or before" if days else "")
+        told += f", {gone:,} purged" if gone else ""
         typer.echo(f"{store.named(place)}: {told}; the tally is their sum")
-    trusted = sum(day.run < known.run for day in known.days.values())
-    if trusted:
+    if days:
         rest = "read before, and trusted as long as the number of their rows is the same"
-        typer.echo(f"{_days(trusted)} {rest} (--full reads them again)")
+        typer.echo(f"{_days(len(days))} {rest} (--full reads them again)")
     if (day := store.purged_before()) is not None:
         typer.echo(_only_counted(day))
     typer.echo("No damage found.")
