@@ -105,13 +105,16 @@ class Machine:
     def ports(self) -> list[int]:
         return [one.port for one in self.collectors]
 
-    def spent(self) -> tuple[float, float, int]:
-        """Seconds of the collectors and of the server so far, and bytes of its log."""
+    def spent(self) -> tuple[float, float, int, int]:
+        """Seconds of the collectors and of the server so far, bytes of its log, and commits."""
+        time.sleep(1.1)  # the server counts commits with delay
         main = self.server._process.pid
         children = Path(f"/proc/{main}/task/{main}/children").read_text().split()
         database = cpu(main, dead=True) + sum(cpu(int(pid)) for pid in children)
         log = self.server.ask("SELECT pg_current_wal_insert_lsn() - '0/0'::pg_lsn")
-        return sum(cpu(one.pid) for one in self.collectors), database, int(log)
+        asked = "SELECT xact_commit FROM pg_stat_database WHERE datname = current_database()"
+        ours = sum(cpu(one.pid) for one in self.collectors)
+        return ours, database, int(log), self.server.ask(asked)
 
 
 def single_rows(server: Any, n: int, turns: int) -> list[dict[str, Any]]:
@@ -131,13 +134,14 @@ def single_rows(server: Any, n: int, turns: int) -> list[dict[str, Any]]:
             verified(machine)
         ratio = median(b / a for a, b in zip(rates[1], rates[2], strict=True))
         for number in (1, 2):
-            ours, theirs, log = np.median(spent[number], axis=0)
+            ours, theirs, log, commits = np.median(spent[number], axis=0)
             row = {
                 "what": f"singles, {name}",
                 "collectors": number,
                 "per_second": median(rates[number]),
             }
             costs = {"collector_us": 1e6 * ours, "postgres_us": 1e6 * theirs, "wal_bytes": log}
+            row["group"] = 1 / commits
             rows.append({**row, **costs, "of_one": ratio if number == 2 else 1.0})
     return rows
 
@@ -155,7 +159,7 @@ def batch_rows(server: Any, total: int) -> list[dict[str, Any]]:
                 before = machine.spent()
                 rate = load(machine.ports[:number], requests[2:], 2 * number) * size * asked
                 reports = count * size * asked
-                ours, theirs, log = np.subtract(machine.spent(), before) / reports
+                ours, theirs, log, _ = np.subtract(machine.spent(), before) / reports
                 row = {"what": f"batches, {name}", "collectors": number, "reports": reports}
                 costs = {"collector_ns": 1e9 * ours, "postgres_ns": 1e9 * theirs, "wal_bytes": log}
                 rows.append({**row, "reports_per_second": rate, **costs, "bar": BATCHES})
@@ -177,7 +181,8 @@ def growth_rows(server: Any, total: int, steps: int = 4) -> list[dict[str, Any]]
                 store.add([(rng.bytes(16), bodies[place % 200]) for place in range(GROUP)])
                 kept += GROUP
             n, seconds = total // steps // GROUP * GROUP, time.perf_counter() - start
-            _, theirs, log = np.subtract(machine.spent(), before) / n
+            writer = (time.process_time() - own) / n
+            _, theirs, log, _ = np.subtract(machine.spent(), before) / n
             sizes = [
                 server.ask(f"SELECT pg_{what}('deniable.submissions')") / kept
                 for what in ("relation_size", "indexes_size")
@@ -185,7 +190,7 @@ def growth_rows(server: Any, total: int, steps: int = 4) -> list[dict[str, Any]]
             row = {
                 "rows": kept,
                 "per_second": n / seconds,
-                "writer_us": 1e6 * (time.process_time() - own) / n,
+                "writer_us": 1e6 * writer,
             }
             costs = {"postgres_us": 1e6 * theirs, "wal_bytes": log}
             rows.append({**row, **costs, "table_bytes": sizes[0], "index_bytes": sizes[1]})
