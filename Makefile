@@ -75,14 +75,6 @@ spark: $(VENV)/.dev
 spark-speed: $(VENV)/.dev
 	$(BIN)/python benchmarks/spark.py --out out/spark
 
-# A cluster of Spark that loses an executor: the same results as on this machine.
-spark: $(VENV)/.dev
-	$(BIN)/python benchmarks/spark.py --cluster
-
-# What Spark costs beside the local engine, on 10^9 reports.
-spark-speed: $(VENV)/.dev
-	$(BIN)/python benchmarks/spark.py --out out/spark
-
 series: $(VENV)/.demo
 	OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(BIN)/python benchmarks/series.py --out out/series
 
