@@ -13,6 +13,7 @@ from deniable.service.access import new_token
 from deniable.service.store import Outcome, open_store
 from deniable.service.store.merging import merge_stores
 
+pytestmark = pytest.mark.slow
 TOYS = survey()
 RNG = np.random.default_rng(5)
 ENTRIES = [packed(TOYS, submission(TOYS, RNG)) for _ in range(30)]

@@ -35,7 +35,7 @@ def test_three_collectors_lose_nothing_and_count_nothing_twice(server):
 
 
 def test_a_collector_that_answers_before_the_commit_is_caught(server):
-    world = Several.of(server, 2, number=2, plant="early answer")
+    world = Several.of(server, 2, number=1, plant="early answer")
 
     def kill_often():
         for _ in range(6):
