@@ -9,6 +9,7 @@ import subprocess
 import sys
 import threading
 import time
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -64,8 +65,12 @@ class Served:
     def workers(self):
         """The ids of its workers, without other helpers of the interpreter."""
         children = Path(f"/proc/{self.process.pid}/task/{self.process.pid}/children")
-        found = map(int, children.read_text().split())
-        return {pid for pid in found if b"spawn_main" in Path(f"/proc/{pid}/cmdline").read_bytes()}
+        found = set()
+        for pid in map(int, children.read_text().split()):
+            with suppress(OSError):  # it ended in the meantime
+                if b"spawn_main" in Path(f"/proc/{pid}/cmdline").read_bytes():
+                    found.add(pid)
+        return found
 
     def client(self, stop):
         while not stop.is_set():
