@@ -20,8 +20,8 @@ WORDS = ["Bern", "Basel", "Chur"]
 @pytest.fixture(autouse=True)
 def small(monkeypatch):
     """Many pieces and batches."""
-    monkeypatch.setattr(files, "PIECE_ROWS", 150)
-    monkeypatch.setattr(stored, "PASS_ROWS", 99)
+    monkeypatch.setattr(files, "PIECE_ROWS", 250)
+    monkeypatch.setattr(stored, "PASS_ROWS", 150)
 
 
 def assert_same(found, expected):
@@ -47,8 +47,8 @@ MEMBERS = {name: member(name) for name, family in dn.mechanisms().items() if fam
 def test_every_method_of_every_mechanism(name, tmp_path):
     """Methods of counts see the same tally; all others, and the default, the same reports."""
     m = MEMBERS[name]
-    reports = some(m, 700, ids=True)
-    cut(reports, tmp_path, 111, 0, 333, rows=70)
+    reports = some(m, 400, ids=True)
+    cut(reports, tmp_path, 300, 0, rows=70)
     asked = {"candidates": WORDS} if m.task.queries_of(m) else {}
     found = report_files([tmp_path], engine=LocalEngine(2))
     for method in {m.task.default, *by_reports(m)}:
