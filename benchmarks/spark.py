@@ -27,6 +27,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from statistics import median
+from threading import Thread
 from typing import Any
 
 import numpy as np
@@ -35,18 +36,19 @@ import deniable as dn
 from deniable.engines import Engine, LocalEngine, tally_files
 from deniable.engines.base import Job, Partial
 from deniable.engines.files import Piece
-from deniable.engines.privatising import privatise_files
+from deniable.engines.privatising import PrivatiseJob, privatise_files
+from deniable.engines.tallying import TallyJob
 from deniable.extras import pyarrow, pyspark
 from deniable.views.formats import Format
 from deniable.views.tables import show
-from spark_jobs import SECONDS, Slow
+from spark_jobs import Slow
 
 #: More than 128 answers: a report takes one byte in Parquet.
 GRR = dn.GRR(200, 1.0)
 FILE_ROWS = 1 << 24
 TURNS = 3
 #: Rows whose reports or answers go through Python.
-FEW = 2_000_000
+FEW = 500_000
 PIECES = 12
 CLUSTER = "local-cluster[2,1,1024]"
 SETTINGS = {"spark.ui.enabled": "false", "spark.ui.showConsoleProgress": "false"}
@@ -91,56 +93,46 @@ ASKED = {
 
 
 class Slowed(Engine):
-    """An engine whose jobs are slow, and an accident when their first results are there."""
+    """An engine whose jobs of one kind are slow, and lose an executor in the middle."""
 
-    def __init__(self, engine: Engine, notes: Path, accident: Callable[[], None]) -> None:
-        self._engine, self._notes, self._accident = engine, notes, accident
+    def __init__(self, engine: Engine, kind: type[Job[Any]], notes: Path) -> None:
+        self._engine, self._kind, self._notes = engine, kind, notes
         notes.mkdir()
 
     def results(self, job: Job[Any], pieces: Sequence[tuple[int, Piece]]) -> Iterator[Partial[Any]]:
-        notes = self._notes / type(job).__name__
-        notes.mkdir()
-        slow = Slow(job, str(notes))
-        for number, found in enumerate(self._engine.results(slow, pieces)):
-            if number == 0:
-                self._accident()
-            yield found
-        attempts = [len(list(piece.iterdir())) for piece in notes.iterdir()]
+        if not isinstance(job, self._kind):
+            yield from self._engine.results(job, pieces)
+            return
+        slow = Slow(job, str(self._notes))
+        killer = Thread(target=kill_executor, args=(self._notes,), daemon=True)
+        killer.start()
+        yield from self._engine.results(slow, pieces)
+        attempts = [len(list(piece.iterdir())) for piece in self._notes.iterdir()]
         again = sum(number > 1 for number in attempts)
-        print(f"  {type(job).__name__}: {len(attempts)} pieces, {again} of them tried again")
+        print(f"  {self._kind.__name__}: {len(attempts)} pieces, {again} of them tried again")
         if not again:
             raise SystemExit("nothing was tried twice: the accident came too late")
 
 
-def executors() -> list[int]:
-    """The processes of the executors below this one."""
-    parents, found = {}, []
-    for folder in Path("/proc").iterdir():
-        if not folder.name.isdigit():
-            continue
-        try:
-            command = (folder / "cmdline").read_bytes()
-            parents[int(folder.name)] = int(
-                (folder / "stat").read_text().rpartition(")")[2].split()[1]
-            )
-        except (FileNotFoundError, ProcessLookupError):
-            continue
-        if b"CoarseGrainedExecutorBackend" in command:
-            found.append(int(folder.name))
-    return [pid for pid in found if os.getpid() in _above(pid, parents)]
+def kill_executor(notes: Path) -> None:
+    """Kill the executor of an attempt that has just begun, when some pieces are done."""
+    while len(begun := list(notes.glob("*/*"))) < PIECES // 3:
+        time.sleep(0.05)
+    worker = int(max(begun, key=lambda note: note.stat().st_mtime).name.partition("-")[0])
+    pid = next(one for one in _above(worker) if b"CoarseGrainedExecutorBackend" in _command(one))
+    os.kill(pid, signal.SIGKILL)
+    print(f"  executor {pid} was killed", flush=True)
 
 
-def _above(pid: int, parents: dict[int, int]) -> Iterator[int]:
-    while pid in parents:
-        pid = parents[pid]
+def _above(pid: int) -> Iterator[int]:
+    """The processes that a process comes from, up to this one."""
+    while pid != os.getpid():
+        pid = int(Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[1])
         yield pid
 
 
-def kill_executor() -> None:
-    time.sleep(SECONDS / 2)  # the next tasks are in the middle of their work
-    pid = executors()[0]
-    os.kill(pid, signal.SIGKILL)
-    print(f"  executor {pid} was killed", flush=True)
+def _command(pid: int) -> bytes:
+    return Path(f"/proc/{pid}/cmdline").read_bytes()
 
 
 def digest(folder: Path) -> str:
@@ -175,12 +167,12 @@ def cluster(folder: Path) -> bool:
         reports = lake(folder / "lake", PIECES << 17, 1 << 17)
         given = answers(folder / "answers", PIECES * 2000, PIECES)
         print(CLUSTER)
-        slowed = Slowed(engine, folder / "notes", kill_executor)
+        slowed = Slowed(engine, TallyJob, folder / "notes")
         (far,) = tally_files([reports], engine=slowed).values()
         (near,) = tally_files([reports]).values()
         names = [hashlib.sha256(one.to_bytes()).hexdigest() for one in (far, near)]
         print(f"tally of {near.n:,} reports\n  cluster  {names[0]}\n  local    {names[1]}")
-        slowed = Slowed(engine, folder / "notes2", kill_executor)
+        slowed = Slowed(engine, PrivatiseJob, folder / "notes2")
         files = [
             privatised(given, folder / name, one)
             for name, one in (("cluster", slowed), ("local", LocalEngine()))

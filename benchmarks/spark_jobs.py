@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import time
 import uuid
 from dataclasses import dataclass
@@ -17,7 +18,7 @@ SECONDS = 1.0
 
 @dataclass(frozen=True)
 class Slow(Job[Any]):
-    """Another job, slowed down. Each attempt leaves a file in ``notes`` when it begins."""
+    """Another job, slowed down. Each attempt notes its process in a file when it begins."""
 
     job: Job[Any]
     notes: str
@@ -25,7 +26,7 @@ class Slow(Job[Any]):
     def read(self, piece: Piece) -> Any:
         folder = Path(self.notes, str(piece.start))
         folder.mkdir(exist_ok=True)
-        (folder / uuid.uuid4().hex).touch()
+        (folder / f"{os.getpid()}-{uuid.uuid4().hex}").touch()
         found = self.job.read(piece)
         time.sleep(SECONDS)
         return found
