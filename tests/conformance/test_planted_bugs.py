@@ -149,7 +149,7 @@ class NoNoise(OUE):
 class SharedCoins(GRR):
     """Every chunk reads the same stream: the coins of one person are those of another."""
 
-    def _in_bulk(self, indices, key, threads, first):
+    def _in_bulk(self, indices, key, threads):
         class Stuck(Keystream):
             def seek(self, index):
                 super().seek(0)
@@ -169,10 +169,10 @@ class OwnStreams(GRR):
     def place(self, chunk, stream):
         stream.seek(chunk)
 
-    def _in_bulk(self, indices, key, threads, first):
+    def _in_bulk(self, indices, key, threads):
         data, stream = np.empty(-(-len(indices) // 8) * 8, dtype=self.dtype), Keystream(key)
         for chunk in range(-(-len(indices) // CHUNK)):
-            self.place(first + chunk, stream)
+            self.place(chunk, stream)
             part = slice(chunk * CHUNK, (chunk + 1) * CHUNK)
             self.fill(indices[part].astype(np.uint32), data[part], stream)
         return data[: len(indices)]
