@@ -34,6 +34,9 @@ forgers: $(VENV)/.demo
 shuffling: $(VENV)/.demo
 	$(BIN)/python examples/shuffling.py --out out/shuffling
 
+# Tests run beside each other: BLAS with threads of its own would only wait, busily, for a core.
+quick test: export OPENBLAS_NUM_THREADS := 1
+
 # A verdict in a minute, without network, browser or database.
 quick: $(VENV)/.dev
 	$(BIN)/pytest tests -m "not (slow or network or browser or postgres or crash or spark)"
