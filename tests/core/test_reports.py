@@ -3,6 +3,7 @@
 import json
 
 import numpy as np
+import polars
 import pyarrow as pa
 import pytest
 
@@ -55,6 +56,52 @@ def test_a_table_without_a_spec_needs_a_mechanism():
 def test_foreign_columns_are_refused(column):
     with pytest.raises(CorruptData, match="column 'report' must be fixed_size_binary"):
         Reports.from_arrow(pa.table({"report": column}), M)
+
+
+WIDER = [dn.GRR(9, 1.0), dn.OUE(9, 1.0), dn.OLH(9, 1.0)]
+
+
+@pytest.mark.parametrize("m", WIDER, ids=repr)
+def test_what_another_program_wrote_again_is_read(m, tmp_path):
+    """Polars has no bytes of a fixed number; others have no unsigned integers."""
+    reports = m.privatize([1, 5, 8] * 10, rng=np.random.default_rng(3)).with_ids()
+    table = reports.to_arrow()
+    polars.from_arrow(table).write_parquet(tmp_path / "polars.parquet")
+    for found in (
+        Reports.from_parquet(tmp_path / "polars.parquet", m),
+        Reports.from_arrow(pa.table([widened(c) for c in table.columns], table.column_names), m),
+    ):
+        assert np.array_equal(found.data, reports.data)
+        assert np.array_equal(found.ids, reports.ids)
+
+
+def widened(column):
+    kinds = {pa.uint8(): pa.int64(), pa.uint16(): pa.int64(), pa.uint32(): pa.int64()}
+    kinds |= {pa.uint64(): pa.decimal128(20, 0)}
+
+    def wider(kind):
+        if pa.types.is_struct(kind):
+            return pa.struct([(field.name, wider(field.type)) for field in kind])
+        return pa.binary() if pa.types.is_fixed_size_binary(kind) else kinds[kind]
+
+    return column.cast(wider(column.type))
+
+
+@pytest.mark.parametrize(
+    ("column", "words"),
+    [
+        (pa.array([1, 256], pa.int16()), "holds no uint8"),
+        (pa.array([1, -1], pa.int16()), "holds no uint8"),
+        (pa.array([1, None], pa.int16()), "without missing values"),
+        (pa.array([1.0, 2.0]), "must be uint8"),
+        (pa.array(["1", "2"]), "must be uint8"),
+        (pa.array([True, False]), "must be uint8"),
+    ],
+    ids=str,
+)
+def test_what_does_not_fit_a_report_is_refused(column, words):
+    with pytest.raises(CorruptData, match=f"column 'report' .*{words}"):
+        Reports.from_arrow(pa.table({"report": column}), dn.GRR(9, 1.0))
 
 
 def test_foreign_tables_and_files_are_refused(tmp_path):

@@ -131,8 +131,8 @@ class Reports:
         names = table.column_names
         if names.count("report") != 1 or names.count("id") > 1:
             raise CorruptData(f"the table must have one column 'report'; it has {names}")
-        data = from_arrow_column(table["report"], mechanism.dtype, "report")
-        ids = from_arrow_column(table["id"], ID_TYPE, "id") if "id" in names else None
+        data = from_wider_column(table["report"], mechanism.dtype, "report")
+        ids = from_wider_column(table["id"], ID_TYPE, "id") if "id" in names else None
         return cls(mechanism, data, ids)
 
     def to_parquet(self, path: str | Path | BinaryIO) -> None:
@@ -215,6 +215,37 @@ def to_arrow_column(data: NDArray[Any]) -> pa.Array:
 def from_arrow_column(column: pa.ChunkedArray, dtype: np.dtype[Any], name: str) -> NDArray[Any]:
     """An Arrow column as a NumPy column of ``dtype``; refuses missing values and other types."""
     return _data(_whole(column, to_arrow_column(np.empty(0, dtype=dtype)).type, name), dtype, name)
+
+
+def from_wider_column(column: pa.ChunkedArray, dtype: np.dtype[Any], name: str) -> NDArray[Any]:
+    """The same of a column that another program wrote with a type that holds all values of ours.
+
+    Spark has no unsigned integers, and few programs have bytes of a fixed number.
+    """
+    expected = to_arrow_column(np.empty(0, dtype=dtype)).type
+    if column.type != expected and _holds(column.type, expected):
+        try:
+            column = column.cast(expected)
+        except pyarrow().ArrowException as error:
+            raise CorruptData(f"column {name!r} holds no {expected}: {error}") from error
+    return from_arrow_column(column, dtype, name)
+
+
+def _holds(wider: pa.DataType, ours: pa.DataType) -> bool:
+    """Whether values of one type may be those of another, if they are in its range."""
+    types = pyarrow().types
+    if types.is_struct(ours):
+        names = [field.name for field in ours]
+        return (
+            types.is_struct(wider)
+            and [field.name for field in wider] == names
+            and all(_holds(wider.field(name).type, ours.field(name).type) for name in names)
+        )
+    if types.is_fixed_size_binary(ours):
+        return bool(types.is_binary(wider) or types.is_large_binary(wider))
+    if types.is_integer(ours):
+        return bool(types.is_integer(wider) or types.is_decimal(wider))
+    return bool(wider == ours)
 
 
 def _data(array: pa.Array, dtype: np.dtype[Any], name: str) -> NDArray[Any]:

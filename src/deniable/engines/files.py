@@ -21,7 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from deniable.core.mechanism import Mechanism
-from deniable.core.reports import ID_TYPE, Reports, from_arrow_column, require_same
+from deniable.core.reports import ID_TYPE, Reports, from_wider_column, require_same
 from deniable.core.tally import SOURCE_DIGITS
 from deniable.errors import CorruptData, InvalidArgument, MismatchError
 from deniable.extras import pyarrow
@@ -296,7 +296,7 @@ def _batches(
 
 
 def _column(batch: Any, name: str, dtype: np.dtype[Any]) -> NDArray[Any]:
-    return from_arrow_column(pyarrow().chunked_array([batch.column(name)]), dtype, name)
+    return from_wider_column(pyarrow().chunked_array([batch.column(name)]), dtype, name)
 
 
 def _batch_rows(mechanism: Mechanism, wanted: int | None) -> int:

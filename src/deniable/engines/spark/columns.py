@@ -7,8 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from deniable.core.reports import from_arrow_column, to_arrow_column
-from deniable.errors import CorruptData
+from deniable.core.reports import to_arrow_column
 from deniable.extras import pyarrow
 
 #: The type that holds all values of another one: where Spark itself widens columns of Parquet.
@@ -30,18 +29,6 @@ def to_column(data: NDArray[Any]) -> Any:
     """A column of reports, or of ids, in types that Spark has."""
     exact = to_arrow_column(data)
     return exact.cast(_widened(exact.type))
-
-
-def from_column(column: Any, dtype: np.dtype[Any], name: str) -> NDArray[Any]:
-    """What `to_column` wrote, also after Spark; a value that does not fit is refused."""
-    pa = pyarrow()
-    chunks = pa.chunked_array([column])
-    exact = to_arrow_column(np.empty(0, dtype=dtype)).type
-    try:
-        found = chunks.cast(exact)
-    except pa.ArrowException as error:
-        raise CorruptData(f"column {name!r} does not hold such reports: {error}") from error
-    return from_arrow_column(found, dtype, name)
 
 
 def spark_type(dtype: np.dtype[Any]) -> str:

@@ -18,11 +18,11 @@ from numpy.typing import NDArray
 
 from deniable.collection.manifest import Collection, Report
 from deniable.core.mechanism import Mechanism
-from deniable.core.reports import ID_BYTES, ID_TYPE, Reports
+from deniable.core.reports import ID_BYTES, Reports
 from deniable.core.tally import Tally
 from deniable.engines.duplicates import Duplicates, require_rule
 from deniable.engines.privatising import Plan, encoded, reports_of
-from deniable.engines.spark.columns import from_column, spark_type, to_column
+from deniable.engines.spark.columns import spark_type, to_column
 from deniable.engines.spark.worker import RESULTS, Batches, collected, portable, sealed
 from deniable.errors import CorruptData, InvalidArgument, MismatchError, require_type
 from deniable.extras import pyarrow, pyspark
@@ -104,9 +104,8 @@ class TallyRows:
     def _counted(self, batches: Batches) -> Counted:
         tally, rows = Tally(self.mechanism), 0
         for batch in batches:
-            data = from_column(batch.column("report"), self.mechanism.dtype, "report")
-            ids = from_column(batch.column("id"), ID_TYPE, "id") if self.identified else None
-            tally.add(Reports(self.mechanism, data, ids), threads=1)
+            reports = Reports.from_arrow(pyarrow().Table.from_batches([batch]), self.mechanism)
+            tally.add(reports, threads=1)
             rows += pyarrow().compute.sum(batch.column(_TIMES)).as_py() if self.identified else 0
         number = pyspark("pyspark").TaskContext.get().partitionId()
         return number, tally, rows - tally.identified
