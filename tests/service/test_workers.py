@@ -19,6 +19,7 @@ from collectors import JSON, SOURCES
 from deniable.service.access import new_token
 from deniable.service.metrics import CELLS, Metrics
 from deniable.service.store import open_store
+from deniable.service.workers import Supervisor, _Worker
 
 MARKS = marks(20_000)
 
@@ -31,6 +32,41 @@ def test_counters_of_workers_add_up():
             row.count("deniable_refusals_total", "type", "busy")
     for row in rows:
         assert 'deniable_refusals_total{type="busy"} 7\n' in row.text({})
+
+
+class Toy:
+    """A process that lives or not, and does nothing."""
+
+    sentinel = pid = 0
+    exitcode = None
+
+    def is_alive(self):
+        return self.exitcode is None
+
+    def join(self):
+        pass
+
+
+def test_a_worker_may_die_while_its_successor_starts(monkeypatch):
+    """The successor takes its place, and the renewal goes on."""
+    supervisor = Supervisor(None, None, 2)
+
+    def start():
+        return _Worker(Toy(), supervisor._context.Pipe()[0], 0)
+
+    monkeypatch.setattr(supervisor, "_start", start)
+    before = supervisor._workers = [start(), start()]
+    before, supervisor._renewing = list(before), True
+    supervisor._tend(True)
+    for worker in before:
+        successor, worker.listens, worker.process.exitcode = supervisor._successor, True, -9
+        supervisor._tend(True)
+        assert worker not in supervisor._workers
+        assert successor in supervisor._workers
+    for worker in supervisor._all():
+        worker.listens = True
+    supervisor._tend(True)
+    assert len(supervisor._all()) == 2
 
 
 class Served:

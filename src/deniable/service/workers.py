@@ -127,7 +127,7 @@ class Supervisor:
                 _LOG.error("%s ended; another one starts", worker)
                 if not worker.listens:
                     time.sleep(PAUSE)
-                self._put(self._start(), worker)
+                self._put(self._heir(worker), worker)
         self._renew()
         return True
 
@@ -143,6 +143,13 @@ class Supervisor:
             _LOG.warning("%s takes over from %s", successor, self._leaving)
         elif self._old and self._successor is None and self._leaving is None:
             self._successor = self._start()
+
+    def _heir(self, worker: _Worker) -> _Worker:
+        """Who follows a worker that died: its successor, if that starts already."""
+        if self._successor is None or self._old[0] is not worker:
+            return self._start()
+        found, self._successor = self._successor, None
+        return found
 
     def _put(self, worker: _Worker, before: _Worker) -> None:
         """A worker in the place of another."""
