@@ -156,6 +156,15 @@ def test_two_purges_at_once_forget_everything_once(address):
         one.close()
 
 
+def test_a_day_that_is_far_ahead_forgets_no_day_to_come(address):
+    """A purge says since when reports are only counted; later ones are there, and are exported."""
+    store = filled(address)
+    assert store.purge("2999-01-01") == 101
+    assert store.purged_before() == TOMORROW
+    assert store.purge("2999-01-01") == 0
+    store.close()
+
+
 KILLED = """
 import os, sys
 from datetime import date

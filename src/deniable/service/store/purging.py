@@ -34,8 +34,10 @@ class Overtaken(Exception):
 
 def forget(store: SQLStore, before: int, progress: Progress) -> int:
     """Forget the reports of days before this one; returns how many submissions and batches."""
-    total = sum(_number(store, table, before) for table in TABLES)
-    done = 0
+    found = [_found(store, table, before) for table in TABLES]
+    # Nothing came on the days after the newest report: what comes on them later is not forgotten.
+    before = max(newest for _, newest in found) + 1
+    done, total = 0, sum(number for number, _ in found)
     progress(done, total)
     for table in TABLES:
         last = b""
@@ -54,10 +56,12 @@ def forget(store: SQLStore, before: int, progress: Progress) -> int:
     return done
 
 
-def _number(store: SQLStore, table: str, before: int) -> int:
+def _found(store: SQLStore, table: str, before: int) -> tuple[int, int]:
+    """How much there is to forget, and its newest day."""
     with store._snapshot(patient=True) as connection:
-        asked = f"SELECT count(*) FROM {table} WHERE {OLD}"
-        return int(store._run(connection, asked, [before]).fetchone()[0])
+        asked = f"SELECT count(*), coalesce(max(day), 0) FROM {table} WHERE {OLD}"
+        number, newest = store._run(connection, asked, [before]).fetchone()
+    return number, newest
 
 
 def _old(store: SQLStore, table: str, before: int, last: bytes) -> list[Row]:
