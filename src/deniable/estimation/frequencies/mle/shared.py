@@ -71,21 +71,22 @@ class Shared(LikelihoodTerm):
         for cohort, part in self.parts:
             if cohort in used:
                 more, gram = part.moments(g[cohort], cells, Sample(1))
-                held = self._held(cohort, values)
+                places = self._places(cohort, values)
                 seen += more
                 total += gram.total
-                single += gram.single @ held
-                pairs += held.T @ (gram.pairs @ held)
+                single += _with_mean(gram.single)[places]
+                pairs += _with_mean(_with_mean(gram.pairs).T).T[np.ix_(places, places)]
         return Moments(seen, Gram(total, single, pairs))
 
-    def _held(self, cohort: int, values: Indices) -> Floats:
-        """The matrix M_j, cells x values."""
-        held = np.zeros((self.mechanism.width, values.size))
+    def _places(self, cohort: int, values: Indices) -> Indices:
+        """The cell of each value; for what lies outside of the candidates, the place after all."""
         cells = self.mechanism.cell_table(slice(cohort, cohort + 1))[0, 0]
-        listed = np.flatnonzero(values < cells.size)
-        held[cells[values[listed]], listed] = 1.0
-        held[:, values == cells.size] = 1 / self.mechanism.width
-        return held
+        return np.append(cells, self.mechanism.width)[values]
+
+
+def _with_mean(rows: Floats) -> Floats:
+    """And their mean after the last."""
+    return np.concatenate((rows, rows.mean(axis=0, keepdims=True)))
 
 
 def cohort_sample(cohorts: Sequence[int], n: int, most: int) -> Sample:
