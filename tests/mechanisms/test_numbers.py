@@ -38,12 +38,6 @@ def simulated(m, x, runs, seed, **choices):
     return [dn.Tally.of_counts(m, m.count(row), len(x)).estimate(**choices) for row in data]
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("law", laws.MEAN_LAWS, ids=lambda f: f.__name__)
-def test_the_laws_of_means_hold(law):
-    law(dn.DRR)
-
-
 class Early(DRR):
     """Rounds down a little more often than it should."""
 
