@@ -1,5 +1,7 @@
 """Files of answers become files of reports, and no answer is ever randomised twice."""
 
+from dataclasses import replace
+
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -17,6 +19,7 @@ from deniable.engines.privatising import (
     PrivatiseJob,
     digest,
     privatise_files,
+    report_name,
     reports_of,
 )
 from deniable.errors import CorruptData, InvalidArgument, MismatchError
@@ -112,6 +115,27 @@ def test_kept_columns_stay_beside_their_reports(tmp_path):
     assert sorted(found) == sorted(told)
 
 
+def test_the_dictionary_of_a_kept_column_does_not_show_the_order(tmp_path):
+    told = [f"city {i}" for i in range(1000)]
+    write(tmp_path / "in" / "a.parquet", 1, city=pa.array(told).dictionary_encode())
+    privatise_files([tmp_path / "in"], ASKED, tmp_path / "out", keep=["city"])
+    for path in reports(tmp_path / "out"):
+        found = pq.read_table(path)["city"].combine_chunks()
+        shown = found.dictionary if pa.types.is_dictionary(found.type) else found
+        assert sorted(shown.to_pylist()) == sorted(told)
+        assert shown.to_pylist() != told
+
+
+@pytest.mark.parametrize(
+    "name", ["../smoking", "..", "a/b", "_unfinished", "_privatised", ".x", ""]
+)
+def test_columns_that_name_no_folder_are_refused(tmp_path, name):
+    write(tmp_path / "in" / "a.parquet", 1, **{name: ["never"] * 1000})
+    with pytest.raises(InvalidArgument, match="the name of a folder"):
+        privatise_files([tmp_path / "in"], {name: SMOKING}, tmp_path / "deep" / "out")
+    assert [one.name for one in tmp_path.iterdir()] == ["in"]
+
+
 def test_a_report_is_that_of_its_coins(tmp_path):
     """Each part of a file has a key; then the rows are reordered."""
     rows = CHUNK + 20  # the second part is short: it takes the path of single reports
@@ -125,8 +149,9 @@ def test_a_report_is_that_of_its_coins(tmp_path):
     plan = Plan(reports_of({"smoking": SMOKING}))
 
     def key(use):
-        parts = ("deniable files", use, plan.name, "", place.path, digest(place), "smoking")
-        return derived_key(bytes([7]) * 32, *parts)
+        channel = (report_name(plan.reports[0]), str(plan.part))
+        file = ("", place.path, digest(place))
+        return derived_key(bytes([7]) * 32, "deniable files", use, *channel, *file)
 
     def keystream(use, number):
         return Keystream(derived_key(key(use), number.to_bytes(8, "big")))
@@ -161,7 +186,7 @@ def test_drawn_questions_and_collections(answers, tmp_path):
 
 
 def test_keys_belong_to_all_that_they_are_for(answers):
-    """The contents of the file, its path, the report and the plan: each gives other coins."""
+    """The contents of the file, its path and the report: each gives other coins."""
     plan = Plan(reports_of(ASKED))
     base = Piece(find([answers])[0], "ab", 0, 1, 0, 10)
     coins = Coins(bytes(32), plan)
@@ -171,14 +196,22 @@ def test_keys_belong_to_all_that_they_are_for(answers):
         (coins, base, plan.reports[1], "coins"),
         (coins, base, plan.reports[0], "order"),
         (Coins(bytes(31) + b"1", plan), base, plan.reports[0], "coins"),
-        (Coins(bytes(32), Plan(plan.reports[:1])), base, plan.reports[0], "coins"),
-        (Coins(bytes(32), Plan(plan.reports, ("city",))), base, plan.reports[0], "coins"),
+        (coins, base, replace(plan.reports[0], mechanism=dn.GRR(SMOKING.domain, 2.0)), "coins"),
     ]
     keys = [coins.key("coins", base, plan.reports[0])]
     keys += [one.key(use, piece, report) for one, piece, report, use in others]
     assert len(set(keys)) == len(keys)
     moved = Piece(base.place, "ab", 3, 4, 99, 7)
     assert coins.key("coins", moved, plan.reports[0]) == keys[0]
+
+
+def test_other_questions_and_kept_columns_do_not_randomise_an_answer_again(answers, tmp_path):
+    """Whoever goes on with a secret but asks for more gets the same reports again."""
+    before = privatised(answers, tmp_path, "one", asked={"smoking": SMOKING})
+    after = privatised(answers, tmp_path, "more", keep=["city"])
+    for name, data in before.items():
+        again = pq.read_table(pa.BufferReader(after[name]))["report"]
+        assert again == pq.read_table(pa.BufferReader(data))["report"]
 
 
 def test_the_secret_is_not_shown():
@@ -270,7 +303,7 @@ def test_interrupted_work_goes_on_with_its_secret(answers, tmp_path):
     assert not secret.exists()
 
 
-def test_a_folder_takes_one_secret_and_one_plan(answers, tmp_path):
+def test_a_folder_takes_one_secret_plan_and_release(answers, tmp_path, monkeypatch):
     secret = tmp_path / "secret"
     interrupt(answers, tmp_path / "out", secret)
     assert secret.stat().st_mode & 0o777 == 0o600
@@ -283,6 +316,11 @@ def test_a_folder_takes_one_secret_and_one_plan(answers, tmp_path):
     for asked in ({"smoking": SMOKING}, ASKED | {"age": dn.OUE(AGE.domain, 1.5)}):
         with pytest.raises(MismatchError, match="has reports of another run"):
             privatise_files([answers], asked, tmp_path / "out", secret=secret)
+    with pytest.raises(MismatchError, match="has reports of another run"):
+        privatise_files([answers], ASKED, tmp_path / "out", secret=secret, keep=["city"])
+    monkeypatch.setattr("deniable.engines.privatising.__version__", "99.0")
+    with pytest.raises(MismatchError, match="another release"):
+        privatise_files([answers], ASKED, tmp_path / "out", secret=secret)
     assert contents(tmp_path / "out") == before
     (tmp_path / "other").mkdir()
     (tmp_path / "other" / "file").touch()

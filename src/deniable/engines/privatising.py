@@ -27,7 +27,9 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
+from deniable import __version__
 from deniable.answers.several import Several
 from deniable.canonical import canonical
 from deniable.collection.manifest import Collection, Report
@@ -82,12 +84,26 @@ class Plan:
 
     @cached_property
     def name(self) -> bytes:
-        """What coins belong to, beside a file: the channels, all of their integers, and the parts.
+        """What a folder belongs to: the channels, the parts, and what is kept beside reports."""
+        reports = [_described(report) for report in self.reports]
+        return _hashed([reports, list(self.keep), self.part])
 
-        The same answers under another plan are other reports, and get coins of their own.
-        """
-        reports = [[r.name, list(r.of), r.mechanism.to_spec()] for r in self.reports]
-        return hashlib.sha256(canonical([reports, list(self.keep), self.part])).digest()
+
+def report_name(report: Report) -> bytes:
+    """What the coins of a report belong to: its channel, with all of its integers.
+
+    It does not depend on what else is reported or kept: under the same secret, that is no reason to
+    randomise an answer again.
+    """
+    return _hashed(_described(report))
+
+
+def _described(report: Report) -> list[Any]:
+    return [report.name, list(report.of), report.mechanism.to_spec()]
+
+
+def _hashed(described: Any) -> bytes:
+    return hashlib.sha256(canonical(described)).digest()
 
 
 def require_forgetful(report: Report) -> None:
@@ -161,12 +177,16 @@ class Coins:
         """The key of a file and a report for one use."""
         scheme = piece.place.address.partition("://")[0]
         file = (scheme, piece.place.path, piece.fingerprint)
-        return derived_key(self.secret, "deniable files", use, self.plan.name, *file, report.name)
+        channel = (report_name(report), str(self.plan.part))
+        return derived_key(self.secret, "deniable files", use, *channel, *file)
 
     @property
     def commitment(self) -> str:
-        """What tells this secret and plan from others, and nothing about them."""
-        return derived_key(self.secret, "deniable folder", self.plan.name).hex()
+        """What tells this secret, plan and release from others, and nothing about them.
+
+        Another release may make other reports of the same coins.
+        """
+        return derived_key(self.secret, "deniable folder", self.plan.name, __version__).hex()
 
 
 @dataclass(frozen=True)
@@ -237,7 +257,7 @@ class Output:
         table = Reports(mechanism, data[order]).to_arrow()
         for name in self._keep:
             if name in rows.column_names:
-                table = table.append_column(name, rows.column(name).take(pyarrow().array(order)))
+                table = table.append_column(name, _taken(rows.column(name), order))
         if self._writer is None:
             import pyarrow.parquet as pq
 
@@ -259,6 +279,14 @@ class Output:
         if self._writer is not None:
             self._writer.close()
         self._fresh.unlink(missing_ok=True)
+
+
+def _taken(column: Any, order: NDArray[np.int64]) -> Any:
+    """The rows of a column in another order; the dictionary of one would show the first order."""
+    arrow = pyarrow()
+    if arrow.types.is_dictionary(column.type):
+        column = column.cast(column.type.value_type)
+    return column.take(arrow.array(order))
 
 
 @contextmanager
@@ -317,6 +345,7 @@ def privatise_files(
     could undo them. Without it, the secret is kept in memory only. Returns the number of rows.
     """
     plan, place = Plan(reports_of(asked), tuple(keep)), Path(folder).resolve()
+    _require_folders(plan)
     looked = _looked(find(paths), plan)
     runner = engine or LocalEngine()
     found = runner.run(DigestJob(), looked) if looked else {}
@@ -342,6 +371,14 @@ def privatise_files(
     if secret is not None:
         secret.unlink()
     return total
+
+
+def _require_folders(plan: Plan) -> None:
+    """Each report has a folder of its name: below the output, and where readers look."""
+    for name in (report.name for report in plan.reports):
+        if not name or name.startswith((".", "_")) or set(name) & set("/\\\0"):
+            allowed = "the name of a folder, without / and \\, that begins with neither . nor _"
+            raise InvalidArgument("column", name, allowed)
 
 
 def _looked(places: Iterable[Place], plan: Plan) -> list[Piece]:
@@ -423,9 +460,9 @@ def require_mark(folder: Path, coins: Coins) -> None:
         raise InvalidArgument("folder", str(folder), allowed) from None
     if found != coins.commitment:
         raise MismatchError(
-            f"{folder} has reports of another run: with other coins, other columns or other "
-            "mechanisms. To go on with that run, give its secret and the same options. Reports of "
-            "both runs about the same people would cost them twice"
+            f"{folder} has reports of another run: with other coins, columns, mechanisms or "
+            "another release of deniable. To go on with that run, give its secret and the same "
+            "options. Reports of both runs about the same people would cost them twice"
         )
 
 
