@@ -256,6 +256,22 @@ def test_a_damaged_export_counts_nothing(tmp_path, on, damage):
     target.close()
 
 
+def test_days_are_not_replaced_by_fewer_reports(tmp_path, on):
+    """The folder may hold the only reports that another store has not purged."""
+    north, south = (open_store(str(tmp_path / name), MARKS) for name in ("north.db", "south.db"))
+    on(FIRST)
+    north.add([entry(mark) for mark in range(10)])
+    south.add([entry(mark) for mark in range(10, 19)])
+    on(LAST)
+    export(north, tmp_path / "out")
+    before = files(tmp_path / "out")
+    with pytest.raises(InvalidArgument, match=f"which has less of {DAYS[0]}"):
+        export(south, tmp_path / "out")
+    assert files(tmp_path / "out") == before
+    north.close()
+    south.close()
+
+
 def test_an_export_of_another_collection_is_left_alone(tmp_path):
     folder = tmp_path / "out"
     export(open_store(str(tmp_path / "one.db"), MARKS), folder)

@@ -77,6 +77,7 @@ def export(
             if (purged is None or purged <= day) and (unfinished or day < last)
         }
         notes = _notes(folder)
+        _refuse_another(folder, notes, there)
         todo = {day: kept for day, kept in there.items() if not _is_known(notes.get(day), kept)}
         written: dict[date, int] = {}
         done, total = 0, sum(kept.number for kept in todo.values())
@@ -105,6 +106,17 @@ def _begin(folder: Path, collection: Collection) -> None:
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     with whole(folder / MANIFEST) as file:
         file.write(collection.manifest)
+
+
+def _refuse_another(
+    folder: Path, notes: dict[date, dict[str, Any]], there: dict[date, Kept]
+) -> None:
+    """Refuse to replace days of which the folder has more than the store: rows never go."""
+    for day, kept in there.items():
+        told = _told(kept)
+        if day in notes and any(told[name] < notes[day].get(name, 0) for name in told):
+            allowed = f"an export of this store, which has less of {day} than the folder"
+            raise InvalidArgument("folder", str(folder), allowed)
 
 
 def _passes(todo: dict[date, Kept]) -> Iterator[list[date]]:
