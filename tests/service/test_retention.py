@@ -266,6 +266,7 @@ def test_a_collector_forgets_every_day(address):
 
 def test_days_are_kept_besides_today():
     assert first_kept(1) == EPOCH + timedelta(days=today() - 1)
+    assert first_kept(10**20) == EPOCH
 
 
 def test_a_purge_needs_a_real_day(address):

@@ -25,7 +25,7 @@ _LOG = logging.getLogger("deniable.service")
 
 def first_kept(days: int) -> date:
     """The first day to keep, if today and this many days before it are kept."""
-    return EPOCH + timedelta(days=today() - days)
+    return EPOCH + timedelta(days=max(0, today() - days))
 
 
 class _Stopped(Exception):
