@@ -115,14 +115,14 @@ def purge(
 def _first_kept(before: str | None, keep_days: int | None) -> date:
     from deniable.errors import InvalidArgument
     from deniable.service.retention import first_kept
-    from deniable.service.store.base import require_date
+    from deniable.service.store.base import EPOCH, require_date, today
 
     if (before is None) == (keep_days is None):
         raise InvalidArgument("--before", before, "given, or --keep-days, and not both")
     if keep_days is not None:
         return first_kept(keep_days)
     day = require_date(before)
-    if day > date.today() + timedelta(days=1):
+    if day > EPOCH + timedelta(days=today() + 1):
         raise InvalidArgument("before", before, "tomorrow at the latest, which forgets everything")
     return day
 

@@ -68,7 +68,7 @@ class Checkpoint:
         """What a file says of the runs before, for the run after them; nothing without a file."""
         if not path.exists():
             return cls(collection)
-        header, content = unseal(_MAGIC, path.read_bytes(), "checkpoint")
+        header, content = unseal(_MAGIC, path.read_bytes(), f"checkpoint ({path})")
         if header["collection"] != collection:
             raise MismatchError(f"{path} is the checkpoint of another collection")
         found, start = cls(collection, header["run"] + 1), 0
