@@ -22,7 +22,7 @@ def merge(
 
     Of stores, an id that is in several of them counts once. If it comes with different reports, or
     if two stores purged its report, the merge is refused. Of tallies, those that name the same
-    files or the same ids are refused.
+    files, or count exactly the same ids, are refused.
     """
     from deniable.errors import InvalidArgument
 
