@@ -66,8 +66,7 @@ class Evidence:
     @classmethod
     def of(cls, sources: Sequence[Source]) -> Evidence:
         parts = tuple(Part.of(source) for source in about_one_question(sources))
-        w = np.array([1 / _variance(part) for part in parts])
-        w /= w.sum()
+        w = _weights(parts)
         found = [part.mechanism.unbiased(part.tally.counts, part.tally.n) for part in parts]
         lines = [
             part.mechanism.estimated_line(part.tally.counts, part.tally.n, x)
@@ -126,6 +125,12 @@ class Decoded:
     own: Callable[[float, bool], Uncertainty] | None = None
     #: How much larger the log-likelihood of a report could be at most.
     certificate: float | None = None
+
+
+def _weights(parts: Sequence[Part]) -> Floats:
+    """How much each part weighs: by its inverse variance."""
+    w = np.array([1 / _variance(part) for part in parts] if len(parts) > 1 else [1.0])
+    return np.asarray(w / w.sum())
 
 
 def _variance(part: Part) -> float:
