@@ -103,16 +103,21 @@ class DRR(Mechanism):
     def guarantee(self) -> Guarantee:
         return Guarantee(mixture_ratio(self.share, self.outcomes))
 
-    @property
+    @cached_property
     def share(self) -> Fraction:
         """The probability of keeping the cell on purpose."""
         return Fraction(self.keep, SCALE)
 
-    @property
+    @cached_property
     def drawn_mean(self) -> Fraction:
         """The mean of a cell that is drawn, whose weights are not all equal."""
         weights = (cell * choice_weight(cell, self.outcomes) for cell in range(self.outcomes))
         return Fraction(sum(weights), SCALE)
+
+    @cached_property
+    def _worst_case(self) -> tuple[float, float]:
+        ends, rise = worst_case(float(self.share), self.ell)
+        return float(ends), float(rise)
 
     def strata(self, n: int) -> int:
         """Into how many strata of the offset n reports are sorted: a power of two."""
@@ -127,7 +132,7 @@ class DRR(Mechanism):
         offset, and not sorting a^2 / (4 ell^2), of E B(r) <= a^2 / 4. That a stratum has N reports
         by chance costs a share of the variance for samples.
         """
-        ends, rise = (float(x) for x in worst_case(float(self.share), self.ell))
+        ends, rise = self._worst_case
         strata = min(1 << self.shown, max(1.0, n / (2 * PER_STRATUM)))
         lost = 1 / (max(PER_STRATUM, n >> self.shown) - LOST)
         of_sample = ends + 1 / 4

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
 
@@ -125,14 +126,21 @@ def _square(mechanism: DRR, strata: Counts) -> float:
     (z (z + 1) - 2 z t) / ell^2, the randomness of z taken out. A report shows t to h = 2**-shown.
     The middle of that makes x^2 too large, by (h / (2 ell))^2 at most, which is subtracted.
     """
+    unbiased, excess = _squares_of_reports(mechanism)
+    sums = (strata * unbiased.reshape(strata.shape)).sum(axis=(1, 2))
+    sizes = strata.sum(axis=(1, 2))
+    return float((sums / sizes).mean() - excess)
+
+
+@lru_cache(maxsize=64)
+def _squares_of_reports(mechanism: DRR) -> tuple[Floats, float]:
+    """What a report says of x^2, by shown offset and cell; and by how much that is too large."""
     share, ell, shown = float(mechanism.share), mechanism.ell, 1 << mechanism.shown
-    cells = np.arange(strata.shape[2])
+    cells = np.arange(mechanism.outcomes)
     t = (np.arange(shown) + 0.5) / shown
     of_cell: Floats = (cells * (cells + 1) - 2 * np.outer(t, cells)) / ell**2
     unbiased = (of_cell - (1 - share) * of_cell.mean(axis=1, keepdims=True)) / share
-    sums = (strata * unbiased.reshape(strata.shape)).sum(axis=(1, 2))
-    sizes = strata.sum(axis=(1, 2))
-    return float((sums / sizes).mean() - (1 / (2 * ell * shown)) ** 2)
+    return unbiased, (1 / (2 * ell * shown)) ** 2
 
 
 def _least_variance(mechanism: DRR, mean: float) -> float:
@@ -142,8 +150,15 @@ def _least_variance(mechanism: DRR, mean: float) -> float:
     is convex in i. So its mean over all who answer is at least the value, between the two nearest
     cells, at the mean ell x of their cells.
     """
-    share, cells = float(mechanism.share), np.arange(mechanism.ell + 1)
+    cells, variances = _variances_of_cells(mechanism)
+    at = mechanism.ell * min(max(mean, 0.0), 1.0)
+    return float(np.interp(at, cells, variances)) / (float(mechanism.share) * mechanism.ell) ** 2
+
+
+@lru_cache(maxsize=64)
+def _variances_of_cells(mechanism: DRR) -> tuple[Floats, Floats]:
+    """The cells, and the variance of the reports of who has each."""
+    share, cells = float(mechanism.share), np.arange(mechanism.ell + 1.0)
     mu, m2 = float(mechanism.drawn_mean), float(np.mean(cells**2))
     variances = share * cells**2 + (1 - share) * m2 - (share * cells + (1 - share) * mu) ** 2
-    at = mechanism.ell * min(max(mean, 0.0), 1.0)
-    return float(np.interp(at, cells, variances)) / (share * mechanism.ell) ** 2
+    return cells, variances
