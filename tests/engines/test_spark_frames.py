@@ -10,7 +10,7 @@ import pytest
 
 import deniable as dn
 from deniable.core.reports import Reports
-from deniable.engines.privatising import Plan, reports_of
+from deniable.engines.privatising import Plan, report_name, reports_of
 from deniable.engines.spark import frames
 from deniable.engines.spark.columns import spark_type, to_column
 from deniable.engines.spark.frames import PrivatiseFreshly, row_coins
@@ -147,10 +147,10 @@ def test_no_id_can_stand_for_another_with_an_answer():
 
 def test_each_report_is_that_of_its_coins(people):
     found = rows(dn.spark.privatize(people, ASKED, id="person", keep=["number"], secret=SECRET))
-    plan = Plan(reports_of(ASKED), ("number",))
+    names = {one.name: report_name(one) for one in reports_of(ASKED)}
     for row in table().to_pylist()[:200]:
         for name, m in ASKED.items():
-            key = derived_key(SECRET, "deniable rows", "coins", plan.name, name)
+            key = derived_key(SECRET, "deniable rows", "coins", names[name])
             value = m.domain.encode([row[name]]).astype(m.domain.dtype)
             (coins,) = row_coins(key, [row["person"].encode()], value, m.coin_words)
             report = m.report(value[0].item(), ByteCoins(coins))
@@ -167,6 +167,12 @@ def test_reports_do_not_depend_on_order_or_evaluation(people, spark):
     again = made(people)
     assert again == made(people.orderBy("age").coalesce(1)) == made(people.repartition(7, "age"))
     assert again != rows(lazy), "another call draws another secret"
+    alone = dn.spark.privatize(
+        people, {"age": AGE}, id="person", keep=["number", "smoking"], secret=SECRET
+    )
+    assert {n: row["age"] for n, row in rows(alone).items()} == {
+        n: row["age"] for n, row in again.items()
+    }, "another question was asked, or another column kept"
     few = made(people.where("number < 100"))
     assert few == {number: again[number] for number in range(100)}, "other neighbours"
 
@@ -212,6 +218,23 @@ def test_the_order_of_rows_tells_nothing_of_ids(people):
     assert ids != [
         r["id"] for r in dn.spark.privatize(people, ASKED, id="number", ids=True).collect()
     ]
+
+
+def test_the_partition_of_a_row_tells_nothing_of_its_id(people, spark):
+    """Spark's own hash of an id would tell its partition: anyone can compute it."""
+    from pyspark.sql import functions
+
+    spark.conf.set("spark.sql.adaptive.enabled", "false")
+    try:
+        made = dn.spark.privatize(people, {"smoking": SMOKING}, id="number", keep=["person"])
+        number = functions.substring("person", 2, 9).cast("binary")
+        count = made.rdd.getNumPartitions()
+        guess = functions.pmod(functions.hash(number), functions.lit(count))
+        right = made.where(guess == functions.spark_partition_id()).count()
+    finally:
+        spark.conf.unset("spark.sql.adaptive.enabled")
+    # Each guess is right with probability 1 / count: six standard deviations above.
+    assert right < N / count + 6 * (N / count) ** 0.5
 
 
 @pytest.mark.parametrize("column", ["person", "number", "cast(person as binary)"])

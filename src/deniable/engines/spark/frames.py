@@ -21,7 +21,7 @@ from deniable.core.mechanism import Mechanism
 from deniable.core.reports import ID_BYTES, Reports
 from deniable.core.tally import Tally
 from deniable.engines.duplicates import Duplicates, require_rule
-from deniable.engines.privatising import Plan, encoded, reports_of
+from deniable.engines.privatising import Plan, encoded, report_name, reports_of
 from deniable.engines.spark.columns import spark_type, to_column
 from deniable.engines.spark.worker import RESULTS, Batches, collected, portable, sealed
 from deniable.errors import CorruptData, InvalidArgument, MismatchError, require_type
@@ -167,7 +167,9 @@ def _repeatable(df: Any, plan: Plan, name: str, secret: bytes) -> Any:
     # Equal ids meet in one partition, side by side; Spark sorts what does not fit into memory.
     met = chosen.repartition(_ID).sortWithinPartitions(_ID)
     work = PrivatiseRows(plan, secret)
-    return met.mapInArrow(portable(work), work.schema(df)).sortWithinPartitions(_ORDER)
+    made = met.mapInArrow(portable(work), work.schema(df))
+    # The partition of a row would tell a hash of its id, which anyone can compute.
+    return made.repartition(_ORDER).sortWithinPartitions(_ORDER)
 
 
 def _fresh(df: Any, plan: Plan, *, ids: bool, secret: bytes | None, to: str | None) -> Any:
@@ -238,16 +240,18 @@ class PrivatiseRows(PrivatiseFreshly):
             _refuse_repeated([before, *ids])
             before = ids[-1] if ids else before
             made = self._with_kept(batch, [self._of(batch, r, ids) for r in self.plan.reports])
-            key = self._key("id")
+            key = self._key("id", *map(report_name, self.plan.reports))
             names = [hmac.digest(key, one, "sha256")[:ID_BYTES] for one in ids]
             yield made.add_column(0, _ORDER, pyarrow().array(names, pyarrow().binary()))
 
-    def _key(self, use: str, *parts: str) -> bytes:
-        return derived_key(self.secret, "deniable rows", use, self.plan.name, *parts)
+    def _key(self, use: str, *names: bytes) -> bytes:
+        return derived_key(self.secret, "deniable rows", use, *names)
 
     def _of(self, batch: Any, report: Report, ids: list[bytes]) -> NDArray[Any]:
         values = encoded(report, batch)
-        coins = row_coins(self._key("coins", report.name), ids, values, report.mechanism.coin_words)
+        coins = row_coins(
+            self._key("coins", report_name(report)), ids, values, report.mechanism.coin_words
+        )
         return report.mechanism.report_each(values, coins)
 
 
