@@ -489,6 +489,18 @@ def test_tables_of_the_version_before_are_upgraded_in_one_explicit_step(address)
         again.close()
 
 
+@pytest.mark.postgres
+def test_an_upgrade_takes_as_long_as_it_needs(server, monkeypatch):
+    """It looks at every row, for which a statement of a collector has no time."""
+    store = open_store(server.database(), TOYS)
+    downgrade(store)
+    store.close()
+    monkeypatch.setattr("deniable.service.store.links.STATEMENT", 0.001)
+    open_store(server.address, upgrade=True).close()
+    monkeypatch.undo()
+    assert open_store(server.address).verify() == []
+
+
 @pytest.mark.parametrize(
     "contents", [b"", b"not a database" * 500, b"SQLite format 3\0" + b"\1" * 4080]
 )

@@ -63,7 +63,7 @@ class PostgresStore(SQLStore):
     ) -> PostgresStore:
         """The store in a database; its tables are made if a survey is given."""
         parsed = Address.parse(address)
-        with _clear(parsed), connect(parsed) as connection:
+        with _clear(parsed), connect(parsed, patient=upgrade) as connection:
             _require_durable(parsed, connection.execute(f"SELECT {_ASKED}").fetchone())
             if (
                 survey is not None or upgrade
