@@ -212,3 +212,5 @@ def test_workers_that_cannot_start_end_the_command(tmp_path):
     _, err = served.process.communicate(timeout=60)
     assert served.process.returncode == 1
     assert "did not start" in err
+    assert "deniable: " in err
+    assert "Traceback" not in err, "they are tried again every second: a log must not fill a disk"

@@ -73,7 +73,10 @@ def work(job: Job, listening: socket.socket, lifeline: Connection, cells: Any, r
     """A worker, from its first line to its last."""
     if hasattr(signal, "SIGHUP"):
         signal.signal(signal.SIGHUP, signal.SIG_IGN)
-    store = open_store(job.store, read_survey(job.survey))
+    try:
+        store = open_store(job.store, read_survey(job.survey))
+    except (ValueError, ImportError, OSError) as error:  # one line, as the command says it
+        raise SystemExit(f"deniable: {error}") from None
     store.packing.warm()
     app = create_app(store, job.settings, Metrics(cells, row))
     with suppress(KeyboardInterrupt):
