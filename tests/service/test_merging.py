@@ -162,6 +162,9 @@ def test_tallies_that_share_ids_or_files_are_refused(tmp_path):
     tally(files[1], 50, 2, ids[::-1])
     told = run("merge", *files[:2], "-o", files[2], code=2).stderr
     assert "the same ids" in told
+    tally(files[1], 50, 2, np.roll(ids, 1, axis=1))
+    told = run("merge", *files[:2], "-o", tmp_path / "d.tally").stderr
+    assert told.count("names no files: nothing shows if others count some of its reports") == 2
     for file, seed in zip(files, (1, 2), strict=False):
         made = tally(file, 50, seed)
         made.sources = frozenset(["0" * 32, f"{seed:032x}"])

@@ -18,7 +18,7 @@ def merge(
         Path, typer.Option("--output", "-o", help="File to write; it must not exist yet.")
     ],
 ) -> None:
-    """Merge what collectors counted that share no database. Nothing is counted twice.
+    """Merge what was counted by collectors that share no database.
 
     Of stores, an id that is in several of them counts once. If it comes with different reports, or
     if two stores purged its report, the merge is refused. Of tallies, those that name the same
@@ -74,8 +74,10 @@ def _merge_tallies(sources: list[str], output: Path) -> None:
         raise InvalidArgument("--output", str(output), "a file that does not exist yet") from None
     typer.echo(f"{output}: {merged.n:,} reports")
     for file, tally in tallies.items():
-        if tally.n and not tally.sources and not tally.identified:
+        if tally.n and not tally.sources:
             told = "names neither files nor ids: nothing shows if others count its reports, too"
+            if tally.identified:
+                told = "names no files: nothing shows if others count some of its reports, too"
             typer.echo(f"{file} {told}", err=True)
 
 
