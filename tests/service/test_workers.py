@@ -46,17 +46,37 @@ class Toy:
     def join(self):
         pass
 
+    def terminate(self):
+        self.exitcode = 0
 
-def test_a_worker_may_die_while_its_successor_starts(monkeypatch):
+
+@pytest.fixture
+def supervisor(monkeypatch):
+    """One of two toys."""
+    found = Supervisor(None, None, 2)
+    monkeypatch.setattr(found, "_start", lambda: _Worker(Toy(), found._context.Pipe()[0], 0))
+    found._workers = [found._start(), found._start()]
+    return found
+
+
+def test_a_renewal_amid_a_renewal_replaces_all(supervisor):
+    """Also the one that was starting: it may have read the software and the survey before."""
+    before = [*supervisor._workers]
+    supervisor._renewing = True
+    supervisor._tend(True)
+    before.append(supervisor._successor)
+    supervisor._renewing = True
+    for _ in range(12):
+        for worker in supervisor._all():
+            worker.listens = True
+        supervisor._tend(True)
+    assert len(supervisor._all()) == 2
+    assert not set(map(id, before)) & set(map(id, supervisor._workers))
+
+
+def test_a_worker_may_die_while_its_successor_starts(supervisor):
     """The successor takes its place, and the renewal goes on."""
-    supervisor = Supervisor(None, None, 2)
-
-    def start():
-        return _Worker(Toy(), supervisor._context.Pipe()[0], 0)
-
-    monkeypatch.setattr(supervisor, "_start", start)
-    before = supervisor._workers = [start(), start()]
-    before, supervisor._renewing = list(before), True
+    before, supervisor._renewing = list(supervisor._workers), True
     supervisor._tend(True)
     for worker in before:
         successor, worker.listens, worker.process.exitcode = supervisor._successor, True, -9

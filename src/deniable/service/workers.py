@@ -136,7 +136,7 @@ class Supervisor:
 
     def _renew(self) -> None:
         """The next step of replacing all workers."""
-        if self._renewing:
+        if self._renewing and self._successor is None:  # one that starts may read what was before
             self._renewing, self._old = False, list(self._workers)
         if self._successor is not None and self._successor.listens:
             self._leaving, successor = self._old.pop(0), self._successor
