@@ -528,6 +528,23 @@ def test_a_family_without_a_kernel_obeys_every_law_of_the_channel():
     assert Plain(3, 1.0).guarantee.ratio < Fraction(272, 100)
 
 
+@pytest.mark.slow
+def test_a_loop_that_forgets_a_value_in_fifty_is_caught(monkeypatch):
+    """Of a family without a kernel fewer reports are looked at."""
+
+    def forgetful(self, values, out, keystream):
+        loop(self, np.where(np.arange(len(values)) % 50 == 0, 0, values), out, keystream)
+
+    loop = dn.Mechanism.fill
+    monkeypatch.setattr(dn.Mechanism, "fill", forgetful)
+
+    class Plain(GRR):
+        fill = dn.Mechanism.fill
+
+    with pytest.raises(LawBroken):
+        laws.bulk_channel(Plain)
+
+
 @pytest.mark.parametrize(
     "wrong",
     [lambda f: f, lambda f: f * np.nan, lambda f: np.maximum(f, 0)],
