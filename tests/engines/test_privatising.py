@@ -399,6 +399,21 @@ def test_a_wrong_answer_is_not_shown(answers, tmp_path):
     assert "cigars" not in str(refused.value)
 
 
+@pytest.mark.parametrize("damaged", ["page", "footer"])
+def test_a_damaged_file_is_named_and_the_others_are_kept(answers, tmp_path, damaged):
+    path = sorted(answers.rglob("*.parquet"))[2]
+    whole = path.read_bytes()
+    page = pq.read_metadata(path).row_group(1).column(1).dictionary_page_offset
+    place = page if damaged == "page" else len(whole) - 100
+    path.write_bytes(whole[:place] + b"\xff" * 64 + whole[place + 64 :])
+    secret = tmp_path / "secret"
+    with pytest.raises(CorruptData, match=f"{path} cannot be read as a Parquet file"):
+        privatise_files([answers], ASKED, tmp_path / "out", secret=secret)
+    path.write_bytes(whole)
+    privatise_files([answers], ASKED, tmp_path / "out", secret=secret)
+    assert len(reports(tmp_path / "out")) == 8
+
+
 def test_secrets_of_others_are_refused(answers, tmp_path):
     secret = a_secret(tmp_path / "secret")
     secret.chmod(0o644)

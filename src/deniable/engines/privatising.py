@@ -207,7 +207,8 @@ class PrivatiseJob(Job[list[str]]):
             outputs = [Output(self, piece, report) for report in self.plan.reports]
             for output in outputs:
                 stack.callback(output.discard)
-            for number, rows in enumerate(_parts(file, self._wanted(file), self.plan.part)):
+            parts = _parts(file, piece.place, self._wanted(file), self.plan.part)
+            for number, rows in enumerate(parts):
                 for output in outputs:
                     output.write(number, rows)
             if digest(piece.place) != piece.fingerprint:
@@ -291,21 +292,34 @@ def _taken(column: Any, order: NDArray[np.int64]) -> Any:
 
 @contextmanager
 def _answers(place: Place) -> Iterator[Any]:
-    arrow = pyarrow()
     import pyarrow.parquet as pq
 
-    try:
-        with opened(place) as file, pq.ParquetFile(file) as parquet:
+    with opened(place) as file:
+        with _read(place):
+            parquet = pq.ParquetFile(file)
+        with parquet:
             yield parquet
-    except arrow.ArrowException as error:
+
+
+@contextmanager
+def _read(place: Place) -> Iterator[None]:
+    """Say which file is damaged; Arrow may say so as the system does."""
+    try:
+        yield
+    except (pyarrow().ArrowException, OSError) as error:
         raise CorruptData(f"{place} cannot be read as a Parquet file: {error}") from error
 
 
-def _parts(file: Any, columns: Sequence[str], rows: int) -> Iterator[Any]:
+def _parts(file: Any, place: Place, columns: Sequence[str], rows: int) -> Iterator[Any]:
     """The rows of a file, so many at a time, wherever its row groups end."""
     table = pyarrow().Table
     held = file.schema_arrow.empty_table().select(columns).replace_schema_metadata(None)
-    for batch in file.iter_batches(rows, columns=columns, use_threads=False):
+    batches = file.iter_batches(rows, columns=columns, use_threads=False)
+    while True:
+        with _read(place):
+            batch = next(batches, None)
+        if batch is None:
+            break
         more = table.from_batches([batch]).select(columns).replace_schema_metadata(None)
         held = pyarrow().concat_tables([held, more])
         while held.num_rows >= rows:
