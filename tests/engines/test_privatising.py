@@ -324,8 +324,10 @@ def test_a_folder_takes_one_secret_plan_and_release(answers, tmp_path, monkeypat
     assert contents(tmp_path / "out") == before
     (tmp_path / "other").mkdir()
     (tmp_path / "other" / "file").touch()
-    with pytest.raises(InvalidArgument, match="empty, or a new one"):
-        privatise_files([answers], ASKED, tmp_path / "other")
+    for taken in (tmp_path / "other", tmp_path / "other" / "file"):
+        with pytest.raises(InvalidArgument, match="empty, or a new one"):
+            privatise_files([answers], ASKED, taken, secret=tmp_path / "another")
+        assert not (tmp_path / "another").exists(), "refused before a secret is drawn"
 
 
 def test_answers_that_change_between_two_runs_are_refused(answers, tmp_path):

@@ -360,6 +360,7 @@ def privatise_files(
     """
     plan, place = Plan(reports_of(asked), tuple(keep)), Path(folder).resolve()
     _require_folders(plan)
+    _require_room(place)
     looked = _looked(find(paths), plan)
     runner = engine or LocalEngine()
     found = runner.run(DigestJob(), looked) if looked else {}
@@ -453,11 +454,20 @@ def _kept(path: Path) -> bytes:
     return secret
 
 
+def _require_room(folder: Path) -> None:
+    """Refuse a folder that has something else in it."""
+    if folder.is_dir():
+        usable = (folder / MARK).exists() or not any(folder.iterdir())
+    else:
+        usable = not folder.exists()
+    if not usable:
+        raise InvalidArgument("folder", str(folder), "empty, or a new one")
+
+
 def _begin(folder: Path, coins: Coins) -> None:
     """Mark a new folder as one of this secret and plan, or find that it is."""
     folder.mkdir(parents=True, exist_ok=True)
-    if not (folder / MARK).exists() and any(folder.iterdir()):
-        raise InvalidArgument("folder", str(folder), "empty, or a new one")
+    _require_room(folder)
     with suppress(FileExistsError), os.fdopen(create(folder / MARK), "w") as file:
         file.write(coins.commitment)
     require_mark(folder, coins)

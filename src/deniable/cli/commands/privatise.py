@@ -22,7 +22,10 @@ def privatize(
         typer.Argument(help="Answers (Parquet): files, folders or addresses, one person per row."),
     ],
     folder: Annotated[
-        Path, typer.Option("--output", "-o", help="The folder to write; it must be new or empty.")
+        Path,
+        typer.Option(
+            "--output", "-o", help="The folder to write: new, empty, or begun with the same secret."
+        ),
     ],
     survey: Annotated[
         Path | None,
