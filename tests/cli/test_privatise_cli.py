@@ -66,3 +66,21 @@ def test_what_does_not_go_together_is_refused(answers, tmp_path, monkeypatch, op
     said = run("privatize", answers, "-o", tmp_path / "out", *options, code=2)
     assert words in said.stderr
     assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.parametrize(("secret", "advice"), [(True, "same command again"), (False, "delete")])
+def test_an_interruption_says_how_to_go_on(answers, tmp_path, monkeypatch, secret, advice):
+    """Without a secret that is kept, to start anew beside the first reports costs people twice."""
+    (tmp_path / "m.json").write_text(json.dumps(dn.GRR(["daily", "never"], 1.0).to_spec()))
+
+    def interrupted(*given, **named):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("deniable.engines.privatising.privatise_files", interrupted)
+    more = ["--secret", tmp_path / "secret"] if secret else []
+    said = run(
+        "privatize", answers, "-m", tmp_path / "m.json", "--column", "smoking", "-o",
+        tmp_path / "out", *more, code=130,
+    )  # fmt: skip
+    assert "Interrupted" in said.stderr
+    assert advice in said.stderr

@@ -58,17 +58,21 @@ def privatize(
     asked = _asked(survey, mechanism, column)
     runner = engine_named(engine, master)
     console = Console(stderr=True)
-    with Progress(console=console, transient=True, disable=not console.is_terminal) as progress:
-        task = progress.add_task("randomising", total=None)
-        rows = privatise_files(
-            paths,
-            asked,
-            folder,
-            keep=keep or (),
-            secret=secret,
-            engine=runner,
-            progress=lambda done, total: progress.update(task, completed=done, total=total),
-        )
+    try:
+        with Progress(console=console, transient=True, disable=not console.is_terminal) as progress:
+            task = progress.add_task("randomising", total=None)
+            rows = privatise_files(
+                paths,
+                asked,
+                folder,
+                keep=keep or (),
+                secret=secret,
+                engine=runner,
+                progress=lambda done, total: progress.update(task, completed=done, total=total),
+            )
+    except KeyboardInterrupt:
+        typer.echo(f"Interrupted. {_advice(folder, secret)}", err=True)
+        raise typer.Exit(130) from None
     typer.echo(f"{folder}: {rows:,} people")
     for line in _told(asked):
         typer.echo(f"  {line}")
@@ -89,6 +93,13 @@ def _asked(
     if spec is None or column is None:
         raise InvalidArgument("--survey", None, "given, or --mechanism together with --column")
     return {column: read_mechanism(spec)}
+
+
+def _advice(folder: Path, secret: Path | None) -> str:
+    """How to go on without randomising an answer twice."""
+    if secret is not None:
+        return "Run the same command again to go on."
+    return f"Its secret is gone: delete {folder}, then start anew. With --secret, work can go on."
 
 
 def _told(asked: Mapping[str, Mechanism] | Collection) -> list[str]:
