@@ -399,6 +399,9 @@ def test_a_wrong_answer_is_not_shown(answers, tmp_path):
     with pytest.raises(InvalidArgument, match=r"smoking: values\[1\]") as refused:
         privatise_files([answers / "wrong.parquet"], ASKED, tmp_path / "out")
     assert "cigars" not in str(refused.value)
+    write(answers / "old.parquet", 9, 3, age=[20.0, float("nan"), 30.0])
+    with pytest.raises(InvalidArgument, match="an answer of type float, which is not shown"):
+        privatise_files([answers / "old.parquet"], ASKED, tmp_path / "out2")
 
 
 @pytest.mark.parametrize("damaged", ["page", "footer"])
