@@ -58,7 +58,7 @@ class Unshown:
     """Stands for an answer in a refusal: what somebody typed is never repeated."""
 
     def __init__(self, answer: Any) -> None:
-        self.type = answer.type if isinstance(answer, Unshown) else type(answer).__name__
+        self.type: str = answer.type if isinstance(answer, Unshown) else type(answer).__name__
 
     def __repr__(self) -> str:
         return f"an answer of type {self.type}, which is not shown"

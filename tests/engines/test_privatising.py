@@ -394,6 +394,14 @@ def test_what_cannot_be_privatised_is_refused(answers, tmp_path, more, words):
     assert not (tmp_path / "out").exists()
 
 
+def test_two_columns_of_one_name_are_refused(tmp_path):
+    (tmp_path / "in").mkdir()
+    table = pa.table([["never"] * 9, ["daily"] * 9], names=["smoking", "smoking"])
+    pq.write_table(table, tmp_path / "in" / "a.parquet")
+    with pytest.raises(InvalidArgument, match="has several of that name"):
+        privatise_files([tmp_path / "in"], {"smoking": SMOKING}, tmp_path / "out")
+
+
 def test_a_wrong_answer_is_not_shown(answers, tmp_path):
     write(answers / "wrong.parquet", 9, 3, smoking=["never", "cigars", "never"])
     with pytest.raises(InvalidArgument, match=r"smoking: values\[1\]") as refused:

@@ -407,6 +407,9 @@ def _looked(places: Iterable[Place], plan: Plan) -> list[Piece]:
             if missing := {*plan.asked, *plan.keep} - known or set(plan.asked) - set(names):
                 allowed = f"a column of every file; {place} has no {min(missing)}"
                 raise InvalidArgument("column", min(missing), allowed)
+            if several := [name for name in (*plan.asked, *plan.keep) if names.count(name) > 1]:
+                allowed = f"one column of every file; {place} has several of that name"
+                raise InvalidArgument("column", several[0], allowed)
             groups, rows = file.num_row_groups, file.metadata.num_rows
         if rows:
             pieces.append(Piece(place, "", 0, groups, start, rows))
