@@ -292,6 +292,7 @@ def _taken(column: Any, order: NDArray[np.int64]) -> Any:
 
 @contextmanager
 def _answers(place: Place) -> Iterator[Any]:
+    pyarrow()  # or a word on what to install
     import pyarrow.parquet as pq
 
     with opened(place) as file:
