@@ -71,7 +71,7 @@ scale: $(VENV)/.demo
 	$(BIN)/python benchmarks/scale.py --out out/scale
 	$(BIN)/python benchmarks/lake.py --out out/lake
 
-# A cluster of Spark that loses an executor: the same results as on this machine.
+# Clusters of Spark that lose an executor, or run a task twice: the same results as on this machine.
 spark: $(VENV)/.dev
 	$(BIN)/python benchmarks/spark.py --cluster
 

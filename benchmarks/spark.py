@@ -1,12 +1,13 @@
-"""Spark against this machine: the same results after a crash, and what they cost.
+"""Spark against this machine: the same results after accidents, and what they cost.
 
     python benchmarks/spark.py --cluster
     python benchmarks/spark.py --out out/spark [--rows 1000000000]
 
 With --cluster: a cluster of two executors (Spark's own `local-cluster`, each executor a process)
-counts a lake of reports and privatises files. While it does, one executor is killed. Prints the
-digests of what the cluster and the local engine found; exit code 1 if they differ, or if nothing
-was tried twice.
+counts a lake of reports and privatises files. While it does, one executor is killed. Then a cluster
+of two hosts (Spark's own master and workers, on two loopback addresses) does the same with
+speculation on, and one task is so slow that Spark starts a copy of it. Prints the digests of what
+the clusters and the local engine found; exit code 1 if they differ, or if nothing was tried twice.
 
 Otherwise: the time to count reports (GRR, one byte each) from Parquet by the local engine and by
 Spark with as many cores, in turns; what rows cost that go through Python; what privatising costs.
@@ -19,12 +20,14 @@ import argparse
 import hashlib
 import json
 import os
+import re
 import signal
+import subprocess
 import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from statistics import median
 from threading import Thread
@@ -41,7 +44,7 @@ from deniable.engines.tallying import TallyJob
 from deniable.extras import pyarrow, pyspark
 from deniable.views.formats import Format
 from deniable.views.tables import show
-from spark_jobs import Slow
+from spark_jobs import Slow, Straggling
 
 #: More than 128 answers: a report takes one byte in Parquet.
 GRR = dn.GRR(200, 1.0)
@@ -52,6 +55,23 @@ FEW = 500_000
 PIECES = 12
 CLUSTER = "local-cluster[2,1,1024]"
 SETTINGS = {"spark.ui.enabled": "false", "spark.ui.showConsoleProgress": "false"}
+#: Addresses of this machine that are two hosts to Spark: it starts copies on another host only.
+HOSTS = ("127.0.0.1", "127.0.0.2")
+SPECULATION = {
+    "spark.speculation": "true",
+    "spark.speculation.interval": "200ms",
+    "spark.speculation.quantile": "0.5",
+    "spark.speculation.multiplier": "1.5",
+    "spark.speculation.minTaskRuntime": "2s",
+    "spark.speculation.efficiency.enabled": "false",
+    # No task is retried: a second attempt is a copy of one that runs.
+    "spark.task.maxFailures": "1",
+    # Jobs wait for both executors.
+    "spark.cores.max": str(len(HOSTS)),
+    "spark.scheduler.minRegisteredResourcesRatio": "1.0",
+}
+#: Seconds in which a master or worker must be ready, and in which it must end.
+PATIENCE = 60
 
 
 def lake(folder: Path, rows: int, file_rows: int = FILE_ROWS) -> Path:
@@ -89,11 +109,13 @@ ASKED = {
 }
 
 
-# ---- a cluster that loses an executor
+# ---- clusters with accidents
 
 
 class Slowed(Engine):
     """An engine whose jobs of one kind are slow, and lose an executor in the middle."""
+
+    slow: type[Slow] = Slow
 
     def __init__(self, engine: Engine, kind: type[Job[Any]], notes: Path) -> None:
         self._engine, self._kind, self._notes = engine, kind, notes
@@ -103,15 +125,35 @@ class Slowed(Engine):
         if not isinstance(job, self._kind):
             yield from self._engine.results(job, pieces)
             return
-        slow = Slow(job, str(self._notes))
-        killer = Thread(target=kill_executor, args=(self._notes,), daemon=True)
-        killer.start()
-        yield from self._engine.results(slow, pieces)
-        attempts = [len(list(piece.iterdir())) for piece in self._notes.iterdir()]
-        again = sum(number > 1 for number in attempts)
-        print(f"  {self._kind.__name__}: {len(attempts)} pieces, {again} of them tried again")
+        self.begin()
+        yield from self._engine.results(self.slow(job, str(self._notes)), pieces)
+        attempts = {one.name: len(list(one.iterdir())) for one in self._notes.iterdir()}
+        print(f"  {self._kind.__name__}: {self.told(attempts)}")
+
+    def begin(self) -> None:
+        Thread(target=kill_executor, args=(self._notes,), daemon=True).start()
+
+    def told(self, attempts: dict[str, int]) -> str:
+        """What happened to the pieces, whose attempts were counted; refused if nothing did."""
+        again = sum(number > 1 for number in attempts.values())
         if not again:
             raise SystemExit("nothing was tried twice: the accident came too late")
+        return f"{len(attempts)} pieces, {again} of them tried again"
+
+
+class Speculated(Slowed):
+    """An engine whose jobs of one kind have a straggler, of which Spark starts a copy."""
+
+    slow = Straggling
+
+    def begin(self) -> None:
+        """Nothing is killed."""
+
+    def told(self, attempts: dict[str, int]) -> str:
+        number = attempts["0"]
+        if number < 2:
+            raise SystemExit("speculation did not happen: Spark started no copy of the straggler")
+        return f"{len(attempts)} pieces, {number} attempts at the one with a straggler"
 
 
 def kill_executor(notes: Path) -> None:
@@ -153,32 +195,85 @@ def privatised(given: Path, folder: Path, engine: Engine) -> str:
 
 
 def cluster(folder: Path) -> bool:
-    """Whether a cluster with accidents and this machine find the same."""
+    """Whether clusters with accidents and this machine find the same."""
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
     here = [str(Path(__file__).parent), os.environ.get("PYTHONPATH", "")]
     os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, here))
     os.environ.setdefault("SPARK_HOME", str(Path(pyspark("pyspark").__file__).parent))
-    builder = pyspark("pyspark.sql").SparkSession.builder.master(CLUSTER)
-    for name, value in SETTINGS.items():
+    killed = same(folder / "killed", CLUSTER, {}, Slowed)
+    with two_hosts(folder) as master:
+        copied = same(folder / "copied", master, SPECULATION, Speculated)
+    return killed and copied
+
+
+def same(folder: Path, master: str, settings: dict[str, str], slowed: type[Slowed]) -> bool:
+    """Whether a cluster with accidents of one kind and this machine find the same."""
+    builder = pyspark("pyspark.sql").SparkSession.builder.master(master)
+    for name, value in {**SETTINGS, **settings}.items():
         builder = builder.config(name, value)
     with _stopped(builder.getOrCreate()):
         engine = dn.spark.SparkEngine()
         reports = lake(folder / "lake", PIECES << 17, 1 << 17)
         given = answers(folder / "answers", PIECES * 2000, PIECES)
-        print(CLUSTER)
-        slowed = Slowed(engine, TallyJob, folder / "notes")
-        (far,) = tally_files([reports], engine=slowed).values()
+        print(f"{master}, speculation {'on' if settings else 'off'}")
+        counting = slowed(engine, TallyJob, folder / "notes")
+        (far,) = tally_files([reports], engine=counting).values()
         (near,) = tally_files([reports]).values()
         names = [hashlib.sha256(one.to_bytes()).hexdigest() for one in (far, near)]
         print(f"tally of {near.n:,} reports\n  cluster  {names[0]}\n  local    {names[1]}")
-        slowed = Slowed(engine, PrivatiseJob, folder / "notes2")
+        writing = slowed(engine, PrivatiseJob, folder / "notes2")
         files = [
             privatised(given, folder / name, one)
-            for name, one in (("cluster", slowed), ("local", LocalEngine()))
+            for name, one in (("cluster", writing), ("local", LocalEngine()))
         ]
         print(f"privatised files\n  cluster  {files[0]}\n  local    {files[1]}")
     return len(set(names)) == len(set(files)) == 1
+
+
+@contextmanager
+def two_hosts(folder: Path) -> Iterator[str]:
+    """The address of Spark's own master with a worker on each host; they end with the block."""
+    with ExitStack() as running:
+        log = folder / "master.log"
+        ready = r"spark://[\d.]+:\d+"
+        master = running.enter_context(daemon("master.Master", HOSTS[0], log, ready))
+        size = ["--cores", "1", "--memory", "1g"]
+        for host in HOSTS:
+            log, ready = folder / f"{host}.log", "Successfully registered with master"
+            place = ["--work-dir", str(folder / host), master]
+            running.enter_context(daemon("worker.Worker", host, log, ready, *size, *place))
+        yield master
+
+
+@contextmanager
+def daemon(kind: str, host: str, log: Path, ready: str, *options: str) -> Iterator[str]:
+    """A process of a cluster on a loopback address, and what it said when it was ready."""
+    program = str(Path(os.environ["SPARK_HOME"], "bin", "spark-class"))
+    at = ["--host", host, "--port", "0", "--webui-port", "0"]
+    local = {"SPARK_LOCAL_IP": host, "SPARK_DAEMON_JAVA_OPTS": "-Dspark.master.rest.enabled=false"}
+    with (
+        log.open("wb") as out,
+        subprocess.Popen(
+            [program, f"org.apache.spark.deploy.{kind}", *at, *options],
+            env=os.environ | local,
+            stdout=out,
+            stderr=subprocess.STDOUT,
+        ) as process,
+    ):
+        try:
+            end = time.monotonic() + PATIENCE
+            while not (said := re.search(ready, log.read_text())):
+                if process.poll() is not None or time.monotonic() > end:
+                    raise SystemExit(f"Spark's {kind} did not start:\n{log.read_text()}")
+                time.sleep(0.1)
+            yield said[0]
+        finally:
+            process.terminate()
+            try:
+                process.wait(PATIENCE)
+            except subprocess.TimeoutExpired:
+                process.kill()
 
 
 @contextmanager
