@@ -41,9 +41,8 @@ quick test: export OPENBLAS_NUM_THREADS := 1
 quick: $(VENV)/.dev
 	$(BIN)/pytest tests -m "not (slow or network or browser or postgres or crash or spark)"
 
-# One process more than cores: tests of browsers and databases wait at times.
 test: $(VENV)/.dev
-	$(BIN)/pytest -n $$(($$($(PYTHON) -c "import os; print(os.cpu_count())") + 1)) --dist worksteal --durations 25 -m "not spark"
+	$(BIN)/pytest -n auto --dist worksteal --durations 25 -m "not spark"
 	$(BIN)/pytest -m spark
 
 check: $(VENV)/.dev
