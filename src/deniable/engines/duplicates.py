@@ -6,7 +6,6 @@ different; only ids show them. A file without rows is no copy of another one.
 
 from __future__ import annotations
 
-import hashlib
 from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -18,7 +17,7 @@ from numpy.typing import NDArray
 from deniable.core.mechanism import Mechanism
 from deniable.core.reports import Reports
 from deniable.engines.base import Engine, Job
-from deniable.engines.files import Piece, Place, ReportFile, opened, pieces, reading
+from deniable.engines.files import Piece, Place, ReportFile, digest, pieces, reading
 from deniable.engines.progress import Progress, silent, watching
 from deniable.errors import InvalidArgument, MismatchError
 
@@ -28,7 +27,6 @@ MOST_IDS = 1 << 24
 LOTS = 16
 #: An odd number that spreads what differs between two ids over 64 bits.
 _ODD = 0x9E3779B97F4A7C15
-_BUFFER = 1 << 20
 _DROP = "duplicates='drop', or --duplicates drop"
 
 Rows = NDArray[np.int64]
@@ -73,15 +71,7 @@ def without_copies(files: Sequence[ReportFile], rule: Duplicates) -> list[Report
 
 def _same(one: Place, other: Place) -> bool:
     """Whether two files with the same fingerprint are the same, byte for byte."""
-    return _digest(one) == _digest(other)
-
-
-def _digest(place: Place) -> bytes:
-    digest = hashlib.sha256()
-    with opened(place) as file:
-        while some := file.read(_BUFFER):
-            digest.update(some)
-    return digest.digest()
+    return digest(one) == digest(other)
 
 
 def repeated_ids(

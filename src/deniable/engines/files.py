@@ -36,6 +36,7 @@ MOST_BYTES = 1 << 26
 FETCHED = 1 << 22
 #: Bytes that a fingerprint looks at: at the beginning, in the middle and at the end.
 SAMPLE = 1 << 16
+_BUFFER = 1 << 20
 #: Files whose footers are read at once.
 _OPENED = 16
 #: How the names of files with reports end.
@@ -172,6 +173,15 @@ def plain(place: Place) -> Iterator[Any]:
     """A file, open for reading from its beginning; without Arrow, if it is on this machine."""
     with opened(place) if place.address else Path(place.path).open("rb") as file:
         yield file
+
+
+def digest(place: Place) -> str:
+    """The SHA-256 of all bytes of a file."""
+    found = hashlib.sha256()
+    with opened(place) as file:
+        while some := file.read(_BUFFER):
+            found.update(some)
+    return found.hexdigest()
 
 
 def fingerprint(file: Any) -> str:

@@ -36,7 +36,7 @@ from deniable.collection.manifest import Collection, Report
 from deniable.core.mechanism import CHUNK, Mechanism
 from deniable.core.reports import Reports
 from deniable.engines.base import Engine, Job, Partial
-from deniable.engines.files import Piece, Place, find, opened
+from deniable.engines.files import Piece, Place, digest, find, opened
 from deniable.engines.local import LocalEngine
 from deniable.errors import CorruptData, InvalidArgument, MismatchError, Unshown
 from deniable.extras import pyarrow
@@ -49,7 +49,6 @@ PART_BYTES = 1 << 26
 MARK, UNFINISHED = "_privatised", "_unfinished"
 #: Columns that a file of reports may have already.
 _TAKEN = ("report", "id")
-_BUFFER = 1 << 20
 #: Told how many rows were randomised, and of how many.
 Progress = Callable[[int, int], None]
 
@@ -155,15 +154,6 @@ class DigestJob(Job[dict[Place, str]]):
 
     def merge(self, one: dict[Place, str], other: dict[Place, str]) -> dict[Place, str]:
         return one | other
-
-
-def digest(place: Place) -> str:
-    """The SHA-256 of a file."""
-    found = hashlib.sha256()
-    with opened(place) as file:
-        while some := file.read(_BUFFER):
-            found.update(some)
-    return found.hexdigest()
 
 
 @dataclass(frozen=True)
