@@ -14,7 +14,7 @@ from deniable.engines.files import Piece, find
 from deniable.engines.privatising import (
     MARK,
     UNFINISHED,
-    Coins,
+    JobKeys,
     Plan,
     PrivatiseJob,
     digest,
@@ -189,13 +189,13 @@ def test_keys_belong_to_all_that_they_are_for(answers):
     """The contents of the file, its path and the report: each gives other coins."""
     plan = Plan(reports_of(ASKED))
     base = Piece(find([answers])[0], "ab", 0, 1, 0, 10)
-    coins = Coins(bytes(32), plan)
+    coins = JobKeys(bytes(32), plan)
     others = [
         (coins, Piece(find([answers])[1], "ab", 0, 1, 0, 10), plan.reports[0], "coins"),
         (coins, Piece(base.place, "ac", 0, 1, 0, 10), plan.reports[0], "coins"),
         (coins, base, plan.reports[1], "coins"),
         (coins, base, plan.reports[0], "order"),
-        (Coins(bytes(31) + b"1", plan), base, plan.reports[0], "coins"),
+        (JobKeys(bytes(31) + b"1", plan), base, plan.reports[0], "coins"),
         (coins, base, replace(plan.reports[0], mechanism=dn.GRR(SMOKING.domain, 2.0)), "coins"),
     ]
     keys = [coins.key("coins", base, plan.reports[0])]
@@ -215,7 +215,7 @@ def test_other_questions_and_kept_columns_do_not_randomise_an_answer_again(answe
 
 
 def test_the_secret_is_not_shown():
-    assert "secret" not in repr(PrivatiseJob(Coins(b"secret", Plan(reports_of(ASKED))), "out"))
+    assert "secret" not in repr(PrivatiseJob(JobKeys(b"secret", Plan(reports_of(ASKED))), "out"))
 
 
 def test_any_order_and_number_of_threads_gives_the_same_bytes(answers, tmp_path):

@@ -13,7 +13,7 @@ from deniable.conformance.frequencies import two_sided
 from deniable.errors import InvalidArgument
 from deniable.estimation.frequencies.mle.bloom import _unknown
 from deniable.estimation.frequencies.mle.likelihood import loglikelihood, maximise
-from deniable.mechanisms.cohorts.cohorts import second_moment
+from deniable.mechanisms.cohorts.base import second_moment
 from deniable.mechanisms.cohorts.collisions import Collisions
 from deniable.privacy import exact_channel
 from deniable.randomness import ByteCoins

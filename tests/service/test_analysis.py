@@ -15,7 +15,7 @@ from deniable.errors import InvalidArgument
 from deniable.randomness import draw_key
 from deniable.service import analysis
 from deniable.service.analysis import Analysis, EstimateQuery
-from deniable.service.encoding import Place
+from deniable.service.encoding import TallyKey
 from deniable.service.responses import VALUES, WRITERS
 from deniable.service.store import open_store
 
@@ -53,7 +53,7 @@ def test_intervals_hold_the_share_among_all_respondents(tmp_path, divide):
         column = report.mechanism.randomise(values, draw_key(rng))
         tally = report.mechanism.tally(dn.Reports(report.mechanism, column))
         store = open_store(str(tmp_path / f"{run}.db"), found)
-        store.add_batch(bytes(16), b"", {Place(report.name): tally})
+        store.add_batch(bytes(16), b"", {TallyKey(report.name): tally})
         estimate = Analysis(store).estimate(EstimateQuery("one"))
         assert estimate.population == ("everyone" if asked.sampled else "respondents")
         low, high = estimate.intervals[0]
@@ -68,7 +68,7 @@ def test_analysts_may_spell_candidates_as_they_like(tmp_path):
     mechanism = found.collection.reports[0].mechanism
     reports = mechanism.privatize([" ibuprofen"] * 300, np.random.default_rng(2))
     store = open_store(str(tmp_path / "store.db"), found)
-    store.add_batch(bytes(16), b"", {Place("drug"): mechanism.tally(reports)})
+    store.add_batch(bytes(16), b"", {TallyKey("drug"): mechanism.tally(reports)})
     for choices in ((), looking("IBUPROFEN ")):
         estimate = Analysis(store).estimate(EstimateQuery("drug", choices=choices))
         assert estimate.frequencies[0] > 0.9
@@ -126,7 +126,7 @@ def many(tmp_path, k):
     counts = np.random.default_rng(3).integers(0, 9, k)
     mechanism = store.collection.reports[0].mechanism
     tally = Tally.of_counts(mechanism, counts, int(counts.sum()))
-    store.add_batch(bytes(16), b"", {Place("q"): tally})
+    store.add_batch(bytes(16), b"", {TallyKey("q"): tally})
     return store, Analysis(store)
 
 

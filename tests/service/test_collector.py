@@ -35,7 +35,7 @@ from deniable.service import analysis
 from deniable.service.access import new_token
 from deniable.service.app import Service, Settings, Submissions, create_app
 from deniable.service.connections import limited_protocol
-from deniable.service.encoding import Place
+from deniable.service.encoding import TallyKey
 from deniable.service.limits import PART, Limits
 from deniable.service.origins import check_origin
 from deniable.service.problems import Problem
@@ -831,7 +831,7 @@ def wordy(tmp_path_factory):
     store = open_store(path, long_manifest())
     counts = np.random.default_rng(4).integers(0, 9, 60_000)
     tally = Tally.of_counts(long_manifest().reports[0].mechanism, counts, int(counts.sum()))
-    store.add_batch(bytes(16), b"", {Place("q"): tally})
+    store.add_batch(bytes(16), b"", {TallyKey("q"): tally})
     store.add_token("ada", hash_token("a" * 40))
     store.close()
     return path

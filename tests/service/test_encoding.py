@@ -5,7 +5,7 @@ import pytest
 
 from collection_toys import by_region, packed, submission, survey
 from deniable.errors import CorruptData
-from deniable.service.encoding import Packing, Place
+from deniable.service.encoding import Packing, TallyKey
 
 #: Past a byte, and the last that there can be.
 ROUNDS = [1, 2, 127, 128, 255, 256, 257, 511, 512, 32768, 65534, 65535]
@@ -16,10 +16,10 @@ def check_rounds(packing, collection):
     sent = [submission(collection, rng, number) for number in ROUNDS]
     found = dict(packing.count([packed(collection, one)[1] for one in sent]))
     asked = {report.name: report.mechanism for report in collection.reports}
-    assert set(found) == {Place(name, number) for name in asked for number in ROUNDS}
+    assert set(found) == {TallyKey(name, number) for name in asked for number in ROUNDS}
     for one in sent:
         for name, row in one.reports.items():
-            tally = found[Place(name, one.round)]
+            tally = found[TallyKey(name, one.round)]
             m = asked[name]
             data = np.frombuffer(row, dtype=np.uint8).view(m.dtype.base).reshape(1, *m.dtype.shape)
             assert tally.n == 1
@@ -44,10 +44,10 @@ def test_every_drawn_question_is_counted_as_itself():
     collection, rng = survey("sampled"), np.random.default_rng(7)
     sent = [submission(collection, rng) for _ in range(60)]
     found = dict(Packing(collection).count([packed(collection, one)[1] for one in sent]))
-    assert set(found) == {Place("all")}
+    assert set(found) == {TallyKey("all")}
     drawn = [one.reports["all"][0] for one in sent]
     for place, question in enumerate(collection.questions):
-        assert collection.asked(question.name).tally(found[Place("all")]).n == drawn.count(place)
+        assert collection.asked(question.name).tally(found[TallyKey("all")]).n == drawn.count(place)
 
 
 def test_every_stratum_is_counted_as_itself():
@@ -57,5 +57,5 @@ def test_every_stratum_is_counted_as_itself():
     found = dict(Packing(collection).count([packed(collection, one)[1] for one in sent]))
     names = [report.name for report in collection.reports]
     assert {place: tally.n for place, tally in found.items()} == {
-        Place(name, 1, s): strata.count(s) for name in names for s in set(strata)
+        TallyKey(name, 1, s): strata.count(s) for name in names for s in set(strata)
     }

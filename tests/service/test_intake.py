@@ -23,7 +23,7 @@ from deniable.collection.wire import Submission
 from deniable.core import reports
 from deniable.errors import CorruptData, InvalidArgument
 from deniable.randomness import draw_key
-from deniable.service.encoding import Packing, Place
+from deniable.service.encoding import Packing, TallyKey
 from deniable.service.intake import Intake
 from deniable.service.problems import Problem
 from deniable.service.store import Outcome, open_store
@@ -188,7 +188,7 @@ def test_a_batch_is_counted_exactly(collection):
     made = batch(collection, 500)
     name, counts = Intake(collection).batch(made.body)
     assert name.hex() == made.id
-    assert set(counts) == {Place(report.name) for report in collection.reports}
+    assert set(counts) == {TallyKey(report.name) for report in collection.reports}
     for place, tally in counts.items():
         assert tally.n == len(table_of(made.body).column(place.report)) == 500
         assert tally.mechanism.possible_counts(tally.counts, tally.n)
@@ -461,7 +461,7 @@ def test_impossible_rows_of_a_drawn_report_are_refused(why):
 def test_public_fields_are_counted_by_stratum():
     intake = Intake(REGIONS)
     made = batch(REGIONS, 30, fields=SOUTH)
-    assert set(intake.batch(made.body)[1]) == {Place("way", 1, 5), Place("ever", 1, 5)}
+    assert set(intake.batch(made.body)[1]) == {TallyKey("way", 1, 5), TallyKey("ever", 1, 5)}
     for stratum in range(REGIONS.strata):
         fields = REGIONS.fields_of(stratum)
         body = submission(REGIONS, np.random.default_rng(1), fields=fields).to_json()

@@ -8,7 +8,7 @@ import pytest
 from collection_toys import mark_submission, marks, one_question, packed
 from deniable.core.tally import Tally
 from deniable.errors import CorruptData
-from deniable.service.encoding import Place
+from deniable.service.encoding import TallyKey
 from deniable.service.store import open_store, pieces
 from deniable.service.store.pieces import CountKey, Pieces
 
@@ -44,7 +44,7 @@ def test_only_touched_pieces_are_there(address):
     assert rows(store) == {0: (4, [0, 1], size), 2: (0, [7], size), 3: (0, [4], 5)}
     (tally,) = store.tallies().values()
     assert tally.counts.nonzero()[0].tolist() == [0, 1, 2 * size + 7, 3 * size + 4]
-    assert tally.n == store.tally("mark", 1).n == store.numbers()[Place("mark")] == 4
+    assert tally.n == store.tally("mark", 1).n == store.numbers()[TallyKey("mark")] == 4
     assert store.verify() == []
     store.purge("2999-01-01")
     assert store.purged() == store.numbers()
@@ -73,7 +73,7 @@ def test_numbers_need_no_counts(tmp_path):
     with sqlite3.connect(file) as connection:
         connection.execute("UPDATE tallies SET counts = 'nonsense' WHERE round > 0")
     connection.close()
-    assert store.numbers() == {Place("mark"): 1}
+    assert store.numbers() == {TallyKey("mark"): 1}
     with pytest.raises(CorruptData):
         store.tallies()
     with pytest.raises(CorruptData):
@@ -87,8 +87,8 @@ def test_pieces_are_the_tally_cut(monkeypatch, cells):
     mechanism = one_question(max(cells, 2)).reports[0].mechanism
     counts = np.arange(mechanism.cells, dtype=np.int64)
     tally, found = Tally.of_counts(mechanism, counts, 100), Pieces()
-    found.add(Place("q"), tally)
-    found.add(Place("q"), tally)
+    found.add(TallyKey("q"), tally)
+    found.add(TallyKey("q"), tally)
     again = Tally(mechanism)
     for key, counted in found.items():
         pieces.paste(again, key.piece, counted)

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from deniable.engines.base import Engine, Job
-from deniable.engines.privatising import Coins, PrivatiseJob
+from deniable.engines.privatising import JobKeys, PrivatiseJob
 
 
 def first_time(folder: str | Path, name: str) -> bool:
@@ -99,7 +99,7 @@ class Seen(Job[Any]):
 
 
 @dataclass(frozen=True)
-class DrawsAnew(Coins):
+class DrawsAnew(JobKeys):
     """A planted bug: every attempt draws the keys of its coins."""
 
     def key(self, use, piece, report):

@@ -157,7 +157,7 @@ class DigestJob(Job[dict[Place, str]]):
 
 
 @dataclass(frozen=True)
-class Coins:
+class JobKeys:
     """The keys of a job: what each of them is for goes into it, so none is used twice."""
 
     secret: bytes = field(repr=False)
@@ -183,7 +183,7 @@ class Coins:
 class PrivatiseJob(Job[list[str]]):
     """Writes the files of reports of each file of answers. To do it again writes the same bytes."""
 
-    coins: Coins
+    coins: JobKeys
     folder: str
 
     @property
@@ -357,7 +357,7 @@ def privatise_files(
     found = runner.run(DigestJob(), looked) if looked else {}
     pieces = [Piece(p.place, found[p.place], p.first, p.last, p.start, p.rows) for p in looked]
     _refuse_copies(pieces)
-    coins = Coins(_secret(secret, place), plan)
+    coins = JobKeys(_secret(secret, place), plan)
     job = PrivatiseJob(coins, str(place))
     _begin(place, coins)
     there = _written(place)
@@ -458,7 +458,7 @@ def _require_room(folder: Path) -> None:
         raise InvalidArgument("folder", str(folder), "empty, or a new one")
 
 
-def _begin(folder: Path, coins: Coins) -> None:
+def _begin(folder: Path, coins: JobKeys) -> None:
     """Mark a new folder as one of this secret and plan, or find that it is."""
     folder.mkdir(parents=True, exist_ok=True)
     _require_room(folder)
@@ -469,7 +469,7 @@ def _begin(folder: Path, coins: Coins) -> None:
     (folder / UNFINISHED).mkdir()
 
 
-def require_mark(folder: Path, coins: Coins) -> None:
+def require_mark(folder: Path, coins: JobKeys) -> None:
     """Refuse a folder with the reports of another secret or plan: they would be a second budget."""
     try:
         found = (folder / MARK).read_text()

@@ -27,7 +27,7 @@ Counted = tuple[Tally, dict[int, int]]
 
 
 @dataclass(frozen=True, eq=False)
-class View:
+class Subject:
     """What reports are asked about."""
 
     stored: Mechanism
@@ -51,16 +51,16 @@ class View:
 
 @dataclass(frozen=True, eq=False)
 class CountJob(Job[Counted]):
-    """The tally of a view."""
+    """The tally of a subject."""
 
     reading: Reading
-    view: View
+    subject: Subject
 
     def read(self, piece: Piece) -> Counted:
-        tally = Tally(self.view.mechanism)
+        tally = Tally(self.subject.mechanism)
         with self.reading.batches(piece, ids=True) as batches:
             for reports in batches:
-                tally.add(self.view.of(reports), threads=1)
+                tally.add(self.subject.of(reports), threads=1)
         return tally, {piece.start: tally.n}
 
     def merge(self, one: Counted, other: Counted) -> Counted:
@@ -70,10 +70,10 @@ class CountJob(Job[Counted]):
 
 @dataclass(frozen=True, eq=False)
 class PassJob(Job[Value | None]):
-    """One pass over the reports of a view; nothing for a piece that has none."""
+    """One pass over the reports of a subject; nothing for a piece that has none."""
 
     reading: Reading
-    view: View
+    subject: Subject
     work: Pass[Value]
     #: The number of the first report of each piece among all, by the number of its first row.
     firsts: dict[int, int]
@@ -81,7 +81,7 @@ class PassJob(Job[Value | None]):
     def read(self, piece: Piece) -> Value | None:
         found, number = None, self.firsts[piece.start]
         with self.reading.batches(piece, rows=PASS_ROWS) as batches:
-            for reports in filter(len, map(self.view.of, batches)):
+            for reports in filter(len, map(self.subject.of, batches)):
                 found = self.merge(found, self.work.read(reports, number))
                 number += len(reports)
         return found
@@ -100,10 +100,10 @@ class ReportFiles(StoredReports):
         selection: Selection,
         engine: Engine,
         progress: Progress = silent,
-        view: View | None = None,
+        subject: Subject | None = None,
     ) -> None:
-        self.view = view or View(selection.mechanism)
-        self.mechanism = self.view.mechanism
+        self.subject = subject or Subject(selection.mechanism)
+        self.mechanism = self.subject.mechanism
         self.sources = selection.sources()
         self._selection, self._engine, self._progress = selection, engine, progress
         self._passes = 0
@@ -119,17 +119,17 @@ class ReportFiles(StoredReports):
             first += numbers[piece.start]
         self._passes += 1
         found = self._run(
-            PassJob(self._selection.reading, self.view, work, firsts), f"pass {self._passes}"
+            PassJob(self._selection.reading, self.subject, work, firsts), f"pass {self._passes}"
         )
         if found is None:
             raise InvalidArgument("reports", self, "at least one report")
         return found
 
     def among(self, candidates: Iterable[str]) -> ReportFiles:
-        return self._seen(replace(self.view, asked=self.mechanism.among(candidates)))
+        return self._seen(replace(self.subject, asked=self.mechanism.among(candidates)))
 
     def about(self, question: str) -> ReportFiles:
-        return self._seen(replace(self.view, question=question))
+        return self._seen(replace(self.subject, question=question))
 
     @property
     def nbytes(self) -> int:
@@ -142,13 +142,13 @@ class ReportFiles(StoredReports):
         for piece in self._selection.pieces:
             with self._selection.reading.batches(piece) as batches:
                 parts += batches
-        return self.view.of(Reports.concatenate(parts))
+        return self.subject.of(Reports.concatenate(parts))
 
     @cached_property
     def _counted(self) -> Counted:
         if not self._selection.pieces:
             return Tally(self.mechanism), {}
-        tally, numbers = self._run(CountJob(self._selection.reading, self.view), "counting")
+        tally, numbers = self._run(CountJob(self._selection.reading, self.subject), "counting")
         tally.sources = self.sources
         return tally, numbers
 
@@ -156,8 +156,8 @@ class ReportFiles(StoredReports):
         pieces = self._selection.pieces
         return self._engine.run(job, pieces, watch=watching(self._progress, doing, pieces))
 
-    def _seen(self, view: View) -> ReportFiles:
-        return ReportFiles(self._selection, self._engine, self._progress, view)
+    def _seen(self, subject: Subject) -> ReportFiles:
+        return ReportFiles(self._selection, self._engine, self._progress, subject)
 
     def __repr__(self) -> str:
         return f"<{self._selection.n} reports of {self.mechanism!r} in files>"

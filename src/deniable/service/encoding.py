@@ -22,7 +22,7 @@ _HEAD = struct.Struct("<HH")
 ROWS = 1 << 18
 
 
-class Place(NamedTuple):
+class TallyKey(NamedTuple):
     """Where a report is counted. The stratum numbers the values of the public fields."""
 
     report: str
@@ -30,8 +30,8 @@ class Place(NamedTuple):
     stratum: int = 0
 
 
-Columns = Iterable[tuple[Place, NDArray[Any]]]
-Tallies = Iterator[tuple[Place, Tally]]
+Columns = Iterable[tuple[TallyKey, NDArray[Any]]]
+Tallies = Iterator[tuple[TallyKey, Tally]]
 
 
 class Packing:
@@ -66,13 +66,13 @@ class Packing:
                 raise CorruptData("a submission that was kept has another length")
             table = np.frombuffer(b"".join(members), dtype=self._dtype)
             for name in self.mechanisms:
-                yield Place(name, round_, stratum), np.ascontiguousarray(table[name])
+                yield TallyKey(name, round_, stratum), np.ascontiguousarray(table[name])
 
     def placed(self, about: Mapping[str, str], columns: Mapping[str, NDArray[Any]]) -> Columns:
         """The columns of a batch, each at its place."""
         stratum = self._stratum(parsed(about["deniable.fields"].encode(), "set of public fields"))
         round_ = int(about["deniable.round"])
-        return [(Place(name, round_, stratum), column) for name, column in columns.items()]
+        return [(TallyKey(name, round_, stratum), column) for name, column in columns.items()]
 
     def _head(self, head: bytes) -> tuple[int, int]:
         round_, stratum = _HEAD.unpack(head) if len(head) == _HEAD.size else (0, 0)

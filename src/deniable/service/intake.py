@@ -11,7 +11,7 @@ from deniable.collection.batches import read_batch
 from deniable.collection.manifest import Collection
 from deniable.core.tally import Tally
 from deniable.errors import CorruptData, InvalidArgument
-from deniable.service.encoding import Packing, Place
+from deniable.service.encoding import Packing, TallyKey
 from deniable.service.problems import Problem
 
 _ID = re.compile("[0-9a-f]{32}")
@@ -55,7 +55,7 @@ class Intake:
             raise Problem("malformed", "A key stands twice.")
         return name, self._packing.pack(found.round, stratum, rows)
 
-    def batch(self, body: bytes) -> tuple[bytes, dict[Place, Tally]]:
+    def batch(self, body: bytes) -> tuple[bytes, dict[TallyKey, Tally]]:
         """The id and the tallies of a batch."""
         try:
             about, columns = read_batch(self._collection, body)

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, MutableSequence
 
-from deniable.service.encoding import Place
+from deniable.service.encoding import TallyKey
 from deniable.service.problems import TYPES
 from deniable.service.store import Outcome
 
@@ -41,7 +41,7 @@ class Metrics:
     def count(self, name: str, label: str, value: str) -> None:
         self._cells[self._start + _CELL[name, label, value]] += 1
 
-    def text(self, numbers: Mapping[Place, int]) -> str:
+    def text(self, numbers: Mapping[TallyKey, int]) -> str:
         """The exposition format."""
         sums = {key: sum(self._cells[place :: len(CELLS)]) for key, place in _CELL.items()}
         lines = []

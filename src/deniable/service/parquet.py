@@ -34,7 +34,7 @@ from deniable.collection.manifest import Collection
 from deniable.core.reports import Reports
 from deniable.core.tally import Tally
 from deniable.errors import CorruptData, InvalidArgument, MismatchError
-from deniable.service.encoding import Place
+from deniable.service.encoding import TallyKey
 from deniable.service.intake import Intake
 from deniable.service.store import Outcome, Store
 from deniable.service.store.base import EPOCH, Kept, Progress, quiet, today
@@ -137,7 +137,7 @@ def _write(store: Store, folder: Path, days: list[date]) -> dict[date, dict[str,
 
     rows: dict[date, dict[str, int]] = defaultdict(dict)
     writers: dict[str, Any] = {}
-    waiting: dict[tuple[date, Place], list[NDArray[Any]]] = defaultdict(list)
+    waiting: dict[tuple[date, TallyKey], list[NDArray[Any]]] = defaultdict(list)
     size = 0
     with ExitStack() as opened:
 
@@ -164,7 +164,7 @@ def _write(store: Store, folder: Path, days: list[date]) -> dict[date, dict[str,
     return rows
 
 
-def _file(collection: Collection, day: date, place: Place) -> str:
+def _file(collection: Collection, day: date, place: TallyKey) -> str:
     """The name of a file in the folder; its folders are keys that engines read."""
     keys = [f"question={place.report}", f"round={place.round}"]
     keys += [f"stratum={place.stratum}"] if collection.strata > 1 else []
@@ -220,7 +220,7 @@ def import_folder(
     if not add:
         _refuse_others(store, checked)
 
-    def again() -> Iterator[tuple[bytes, bytes, dict[Place, Tally]]]:
+    def again() -> Iterator[tuple[bytes, bytes, dict[TallyKey, Tally]]]:
         """Their bodies are made anew: together they may be large."""
         nonlocal done
         for known, made in zip_longest(checked, _batches(collection, folder, parts)):
@@ -237,7 +237,7 @@ def import_folder(
     return counted
 
 
-def _refuse_others(store: Store, checked: list[tuple[bytes, dict[Place, Tally]]]) -> None:
+def _refuse_others(store: Store, checked: list[tuple[bytes, dict[TallyKey, Tally]]]) -> None:
     """Refuse to add to a store that holds more than what was imported of this export before."""
     known = [tallies for name, tallies in checked if store.has_batch(name)]
     before = sum(tally.n for tallies in known for tally in tallies.values())
@@ -261,7 +261,7 @@ def _parts(collection: Collection, folder: Path) -> list[_Part]:
     for day, note in _notes(folder).items():
         for name, rows in note["files"].items():
             named = _FILE.fullmatch(name)
-            place = Place(named[1], int(named[2]), int(named[3] or 0)) if named else None
+            place = TallyKey(named[1], int(named[2]), int(named[3] or 0)) if named else None
             if place is None or name != _file(collection, day, place):
                 raise CorruptData(f"the note of {day} names {name!r}, which no export writes")
             found.add(_Part(day, place.round, place.stratum, rows))
@@ -285,7 +285,7 @@ def _pieces(collection: Collection, folder: Path, part: _Part) -> Iterator[dict[
     """The columns of a day, round and stratum, some rows at a time."""
     columns = {}
     for report in collection.reports:
-        place = Place(report.name, part.round, part.stratum)
+        place = TallyKey(report.name, part.round, part.stratum)
         name = _file(collection, part.day, place)
         columns[report.name] = Reports.from_parquet(folder / name, report.mechanism).data
         if len(columns[report.name]) != part.rows:

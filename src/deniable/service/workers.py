@@ -35,7 +35,7 @@ _LOG = logging.getLogger("deniable.service")
 
 
 @dataclass(frozen=True)
-class Job:
+class Assignment:
     """What every worker does."""
 
     store: str
@@ -69,7 +69,9 @@ class _Worker:
         return f"worker {self.process.pid}{how}"
 
 
-def work(job: Job, listening: socket.socket, lifeline: Connection, cells: Any, row: int) -> None:
+def work(
+    job: Assignment, listening: socket.socket, lifeline: Connection, cells: Any, row: int
+) -> None:
     """A worker, from its first line to its last."""
     if hasattr(signal, "SIGHUP"):
         signal.signal(signal.SIGHUP, signal.SIG_IGN)
@@ -86,7 +88,7 @@ def work(job: Job, listening: socket.socket, lifeline: Connection, cells: Any, r
 class Supervisor:
     """The parent."""
 
-    def __init__(self, job: Job, listening: socket.socket, number: int) -> None:
+    def __init__(self, job: Assignment, listening: socket.socket, number: int) -> None:
         self._job, self._listening, self._number = job, listening, number
         self._context = get_context("spawn")
         #: A row of counters for each process; while one is replaced, there are two.

@@ -19,7 +19,7 @@ from typing import Any, NamedTuple
 
 from deniable.core.tally import Tally
 from deniable.errors import CorruptData, StoreUnavailable
-from deniable.service.encoding import Place
+from deniable.service.encoding import TallyKey
 from deniable.service.store import Outcome, Store
 
 #: Submissions in one transaction.
@@ -33,7 +33,7 @@ class _Waiting(NamedTuple):
 
     name: bytes
     body: bytes
-    tallies: Mapping[Place, Tally] | None
+    tallies: Mapping[TallyKey, Tally] | None
     answer: asyncio.Future[Outcome]
 
 
@@ -52,7 +52,7 @@ class Writer:
             self._start()
 
     async def add(
-        self, name: bytes, body: bytes, tallies: Mapping[Place, Tally] | None = None
+        self, name: bytes, body: bytes, tallies: Mapping[TallyKey, Tally] | None = None
     ) -> Outcome:
         """Keep a submission, or a batch with its tallies; on return it is on the disk."""
         if self._late:

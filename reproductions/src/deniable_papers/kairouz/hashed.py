@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from deniable.estimation.frequencies.regression.normal import indicators
 from deniable.estimation.frequencies.simplex import project
 from deniable.mechanisms import GRR, ORAPPOR, ORR, SUE
-from deniable.mechanisms.cohorts.cohorts import CohortMechanism
+from deniable.mechanisms.cohorts.base import CohortMechanism
 from deniable_papers.cells import Settings, Values
 from deniable_papers.kairouz.grids import distribution
 

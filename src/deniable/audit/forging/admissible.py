@@ -186,9 +186,9 @@ def listed_oracle(mechanism: Any) -> FrequencyOracle:
 
 def admissible_reports(mechanism: Mechanism) -> AdmissibleReports:
     """What is known about the reports of a mechanism; of a stranger's, by trying all of them."""
-    from deniable.audit.forging.cohorts import COHORTS
     from deniable.audit.forging.indices import INDICES
     from deniable.audit.forging.rows import ROWS
+    from deniable.audit.forging.shared_hashes import COHORTS
 
     oracle = listed_oracle(mechanism)
     family, known = type(oracle), {**INDICES, **ROWS, **COHORTS}

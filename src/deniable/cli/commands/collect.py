@@ -225,7 +225,7 @@ def serve(
     from deniable.service.run import bind, check_host
     from deniable.service.run import serve as run
     from deniable.service.store import open_store
-    from deniable.service.workers import Job, Supervisor
+    from deniable.service.workers import Assignment, Supervisor
 
     check_host(host, proxied=proxied, plain=plain)
     address = store or str(Path(survey).with_suffix(".db"))
@@ -244,7 +244,7 @@ def serve(
         if workers == 1:
             run(app, listening, connections=at_once + SPARE)
         else:
-            job = Job(address, survey, settings, at_once + SPARE)
+            job = Assignment(address, survey, settings, at_once + SPARE)
             began = Supervisor(job, listening, workers).run()
     if not began:
         raise typer.Exit(1)

@@ -15,9 +15,9 @@ from numpy.typing import NDArray
 from deniable.arrays import Floats
 from deniable.estimation.frequencies.errors.score import analytic
 from deniable.estimation.frequencies.evidence import Decoded, Evidence, Uncertainty
-from deniable.estimation.frequencies.mle.estimate import sharper
+from deniable.estimation.frequencies.mle.maximum import sharper
 from deniable.estimation.frequencies.prior import learnt_laws, quasi_likelihood
-from deniable.estimation.frequencies.regression.estimate import sharper_cells
+from deniable.estimation.frequencies.regression.least_squares import sharper_cells
 from deniable.estimation.frequencies.simplex import project
 
 #: Nodes a standard deviation, and how many deviations they reach beyond the estimates.

@@ -98,7 +98,7 @@ def _ibu(
 
 
 def _likelihood(evidence: Evidence, tolerance: float = 1e-9, most_passes: int = 200) -> Decoded:
-    from deniable.estimation.frequencies.mle.estimate import likelihood_estimate
+    from deniable.estimation.frequencies.mle.maximum import likelihood_estimate
 
     return likelihood_estimate(evidence, tolerance=tolerance, most_passes=most_passes)
 
@@ -110,13 +110,13 @@ def _bayes(evidence: Evidence) -> Decoded:
 
 
 def _least_squares(evidence: Evidence) -> Decoded:
-    from deniable.estimation.frequencies.regression.estimate import least_squares
+    from deniable.estimation.frequencies.regression.least_squares import least_squares
 
     return least_squares(evidence)
 
 
 def _nnls(evidence: Evidence) -> Decoded:
-    from deniable.estimation.frequencies.regression.estimate import nnls
+    from deniable.estimation.frequencies.regression.least_squares import nnls
 
     return nnls(evidence)
 

@@ -7,7 +7,7 @@ from functools import lru_cache
 from itertools import product
 
 from deniable.answers.text import Text
-from deniable.mechanisms.cohorts.cohorts import CohortMechanism
+from deniable.mechanisms.cohorts.base import CohortMechanism
 from deniable.mechanisms.cohorts.public_hashes import LIMITS
 from deniable.privacy.guarantee import MIN_EPSILON
 

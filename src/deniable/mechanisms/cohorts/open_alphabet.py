@@ -13,7 +13,7 @@ from deniable.core.domain import DomainLike
 from deniable.core.integers import Design, Threshold
 from deniable.core.registry import register
 from deniable.errors import require_int
-from deniable.mechanisms.cohorts.cohorts import CohortBits, CohortIndices, listed_once, share_of
+from deniable.mechanisms.cohorts.base import CohortBits, CohortIndices, listed_once, share_of
 from deniable.mechanisms.cohorts.public_hashes import LIMITS
 from deniable.mechanisms.frequency import Line
 from deniable.mechanisms.randomised_response import GRR

@@ -5,7 +5,7 @@ from __future__ import annotations
 from deniable.answers.text import Text
 from deniable.arrays import Counts
 from deniable.core.registry import register
-from deniable.mechanisms.cohorts.cohorts import CohortBits, CohortIndices
+from deniable.mechanisms.cohorts.base import CohortBits, CohortIndices
 from deniable.mechanisms.hadamard import walsh_hadamard
 from deniable.mechanisms.hadamard_signs import HRR
 from deniable.mechanisms.unary import SUE

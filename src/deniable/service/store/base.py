@@ -23,7 +23,7 @@ from deniable.collection.manifest import Collection
 from deniable.collection.wording import Texts
 from deniable.core.tally import Tally
 from deniable.errors import InvalidArgument
-from deniable.service.encoding import Columns, Packing, Place
+from deniable.service.encoding import Columns, Packing, TallyKey
 
 if TYPE_CHECKING:
     from deniable.service.store.checkpoints import Checkpoint
@@ -83,12 +83,12 @@ class Store(ABC):
         """
 
     @abstractmethod
-    def add_batch(self, name: bytes, body: bytes, tallies: Mapping[Place, Tally]) -> Outcome:
+    def add_batch(self, name: bytes, body: bytes, tallies: Mapping[TallyKey, Tally]) -> Outcome:
         """Keep and count one batch whose tallies are known. Run by the collector."""
 
     @abstractmethod
     def add_batches(
-        self, batches: Iterable[tuple[bytes, bytes, Mapping[Place, Tally]]]
+        self, batches: Iterable[tuple[bytes, bytes, Mapping[TallyKey, Tally]]]
     ) -> list[Outcome]:
         """Keep and count triples of (id, body, tallies), all of them or none, however many.
 
@@ -104,18 +104,18 @@ class Store(ABC):
         """Whether there is a batch with this id."""
 
     @abstractmethod
-    def numbers(self) -> dict[Place, int]:
+    def numbers(self) -> dict[TallyKey, int]:
         """How many reports there are of each kind, without a look at what they count for.
 
         Run by the collector and the analyst.
         """
 
     @abstractmethod
-    def purged(self) -> dict[Place, int]:
+    def purged(self) -> dict[TallyKey, int]:
         """The same for the submissions whose reports were purged."""
 
     @abstractmethod
-    def tallies(self) -> dict[Place, Tally]:
+    def tallies(self) -> dict[TallyKey, Tally]:
         """A tally for each report, round and stratum that has any. Run by the analyst."""
 
     @abstractmethod
@@ -143,7 +143,7 @@ class Store(ABC):
         """What is still there of each day that has any. Run by the operator of the collector."""
 
     @abstractmethod
-    def columns_on(self, days: Sequence[date]) -> Iterator[tuple[date, Place, NDArray[Any]]]:
+    def columns_on(self, days: Sequence[date]) -> Iterator[tuple[date, TallyKey, NDArray[Any]]]:
         """The reports of some days, in the order of the ids. Run by the operator."""
 
     @abstractmethod
@@ -189,7 +189,7 @@ class Store(ABC):
 
     # ---- what follows
 
-    def named(self, place: Place) -> str:
+    def named(self, place: TallyKey) -> str:
         """A place in words."""
         stratum = f", stratum {place.stratum}" if self.packing.strata > 1 else ""
         return f"{place.report}, round {place.round}{stratum}"
@@ -197,7 +197,7 @@ class Store(ABC):
     def _batch_columns(self, body: bytes) -> Columns:
         return self.packing.placed(*read_batch(self.collection, body))
 
-    def count_batch(self, body: bytes) -> dict[Place, Tally]:
+    def count_batch(self, body: bytes) -> dict[TallyKey, Tally]:
         """The tallies of a batch that was kept."""
         return dict(self.packing.count_columns(self._batch_columns(body)))
 

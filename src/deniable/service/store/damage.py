@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from deniable.errors import CorruptData
-from deniable.service.encoding import Place
+from deniable.service.encoding import TallyKey
 from deniable.service.store.base import EPOCH, Progress, quiet
 from deniable.service.store.checkpoints import Checkpoint, Day, Seen
 from deniable.service.store.pieces import (
@@ -312,7 +312,7 @@ def _belongs(store: SQLStore, sizes: dict[str, list[int]], key: CountKey) -> boo
 
 def _differences(store: SQLStore, kept: Pieces, again: Pieces) -> Iterator[str]:
     """The places where the tallies are not what all reports add up to."""
-    pieces: dict[Place, set[CountKey]] = defaultdict(set)
+    pieces: dict[TallyKey, set[CountKey]] = defaultdict(set)
     for key in (*kept, *again):
         pieces[key.place].add(key)
     for place, keys in sorted(pieces.items()):

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from deniable.core.tally import Tally
 from deniable.errors import CorruptData
-from deniable.service.encoding import Place
+from deniable.service.encoding import TallyKey
 
 #: Cells in one piece.
 PIECE = 8192
@@ -34,8 +34,8 @@ class CountKey(NamedTuple):
     piece: int = 0
 
     @property
-    def place(self) -> Place:
-        return Place(*self[:3])
+    def place(self) -> TallyKey:
+        return TallyKey(*self[:3])
 
 
 #: The columns of a key, and all of a row.
@@ -46,7 +46,7 @@ ROW = f"{KEY}, n, counts"
 class Pieces(dict[CountKey, Counted]):
     """Sums of tallies, and of seals, piece by piece."""
 
-    def add(self, place: Place, tally: Tally) -> None:
+    def add(self, place: TallyKey, tally: Tally) -> None:
         """Add what a tally counts; pieces that it does not touch are left out."""
         for piece, start in enumerate(range(0, tally.counts.size, PIECE)):
             counts = tally.counts[start : start + PIECE]

@@ -21,7 +21,7 @@ from deniable.collection.survey import Survey
 from deniable.collection.wording import Texts
 from deniable.core.tally import Tally
 from deniable.errors import CorruptData, InvalidArgument
-from deniable.service.encoding import Columns, Place, Tallies
+from deniable.service.encoding import Columns, Tallies, TallyKey
 from deniable.service.store.base import (
     CHUNK,
     EPOCH,
@@ -150,12 +150,12 @@ class SQLStore(Store):
                 self._count(connection, "tallies", pieces, slot)
         return outcomes(entries, known)
 
-    def add_batch(self, name: bytes, body: bytes, tallies: Mapping[Place, Tally]) -> Outcome:
+    def add_batch(self, name: bytes, body: bytes, tallies: Mapping[TallyKey, Tally]) -> Outcome:
         with self._adding() as (connection, slot):
             return self._add_batch(connection, name, body, tallies, slot)
 
     def add_batches(
-        self, batches: Iterable[tuple[bytes, bytes, Mapping[Place, Tally]]]
+        self, batches: Iterable[tuple[bytes, bytes, Mapping[TallyKey, Tally]]]
     ) -> list[Outcome]:
         with self._transaction(patient=True) as connection:
             return [self._add_batch(connection, *batch) for batch in batches]
@@ -165,7 +165,7 @@ class SQLStore(Store):
         connection: Any,
         name: bytes,
         body: bytes,
-        tallies: Mapping[Place, Tally],
+        tallies: Mapping[TallyKey, Tally],
         slot: int = ALONE,
     ) -> Outcome:
         values = (name, today(), body)
@@ -195,14 +195,14 @@ class SQLStore(Store):
             found = self._run(connection, "SELECT 1 FROM batches WHERE id = ?", [name])
             return found.fetchone() is not None
 
-    def numbers(self) -> dict[Place, int]:
+    def numbers(self) -> dict[TallyKey, int]:
         return self._numbers("tallies")
 
-    def purged(self) -> dict[Place, int]:
+    def purged(self) -> dict[TallyKey, int]:
         return self._numbers("purged")
 
-    def tallies(self) -> dict[Place, Tally]:
-        found: dict[Place, Tally] = {}
+    def tallies(self) -> dict[TallyKey, Tally]:
+        found: dict[TallyKey, Tally] = {}
         with self._reading() as connection:
             asked = f"SELECT {ROW} FROM tallies WHERE round <> {SEAL} ORDER BY {KEY}"
             for *key, n, counts in self._run(connection, asked).fetchall():
@@ -210,14 +210,14 @@ class SQLStore(Store):
         return found
 
     def tally(self, report: str, round_: int) -> Tally:
-        found = {Place(report, round_): Tally(self.packing.mechanisms[report])}
+        found = {TallyKey(report, round_): Tally(self.packing.mechanisms[report])}
         with self._reading() as connection:
             asked = f"SELECT {ROW} FROM tallies WHERE report = ? AND round = ?"
             for *key, n, counts in self._run(connection, asked, (report, round_)).fetchall():
                 self._paste(found, CountKey(*key)._replace(stratum=0), n, counts)
-        return found[Place(report, round_)]
+        return found[TallyKey(report, round_)]
 
-    def _paste(self, found: dict[Place, Tally], key: CountKey, n: Any, counts: Any) -> None:
+    def _paste(self, found: dict[TallyKey, Tally], key: CountKey, n: Any, counts: Any) -> None:
         """Put a piece into its tally."""
         place = key.place
         if place not in found:
@@ -226,13 +226,13 @@ class SQLStore(Store):
             found[place] = Tally(mechanism)
         paste(found[place], key.piece, from_row(n, counts))
 
-    def _numbers(self, table: str) -> dict[Place, int]:
+    def _numbers(self, table: str) -> dict[TallyKey, int]:
         with self._reading() as connection:
             asked = f"SELECT report, round, stratum, n FROM {table} WHERE piece = 0"
             rows = self._run(connection, f"{asked} AND round <> {SEAL}").fetchall()
-        found: Counter[Place] = Counter()
+        found: Counter[TallyKey] = Counter()
         for *place, n in sorted(rows):
-            found[Place(*place)] += n
+            found[TallyKey(*place)] += n
         return dict(found)
 
     def singles(self) -> Iterator[list[bytes]]:
@@ -262,7 +262,7 @@ class SQLStore(Store):
                     found[day] = more
         return dict(sorted(found.items()))
 
-    def columns_on(self, days: Sequence[date]) -> Iterator[tuple[date, Place, NDArray[Any]]]:
+    def columns_on(self, days: Sequence[date]) -> Iterator[tuple[date, TallyKey, NDArray[Any]]]:
         numbers = [(day - EPOCH).days for day in days]
         asked = f"body IS NOT NULL AND day IN ({', '.join('?' * len(days))}) ORDER BY id"
         with self._reading() as connection:

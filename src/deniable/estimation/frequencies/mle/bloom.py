@@ -17,12 +17,12 @@ from deniable.arrays import Floats, Indices
 from deniable.estimation.frequencies.mle.supports import (
     Gram,
     LikelihoodTerm,
-    Moments,
-    Sample,
+    SeenGram,
+    Subsample,
     Sums,
     pieces,
 )
-from deniable.mechanisms.cohorts.cohorts import CohortBits
+from deniable.mechanisms.cohorts.base import CohortBits
 from deniable.mechanisms.packed import unpacked
 
 
@@ -50,7 +50,7 @@ class BloomRows(LikelihoodTerm):
                 by_value[1] += (1 / x**2 @ weights**2 - (1 / x**2).sum()) / 3
         return Sums(totals, by_value)
 
-    def moments(self, f: Floats, values: Indices, sample: Sample, start: int = 0) -> Moments:
+    def moments(self, f: Floats, values: Indices, sample: Subsample, start: int = 0) -> SeenGram:
         total, single, pairs = 0.0, np.zeros(values.size), np.zeros((values.size, values.size))
         some = BloomRows(self.mechanism, self.data[sample.rows(start)])
         for weights in some._weights():
@@ -59,7 +59,7 @@ class BloomRows(LikelihoodTerm):
             total += float((1 / x**2).sum())
             single += (1 / x) @ extra
             pairs += extra.T @ extra
-        return Moments(some.n, Gram(total, single, pairs))
+        return SeenGram(some.n, Gram(total, single, pairs))
 
     def _weights(self) -> Iterator[Floats]:
         """The rows of w, a piece at a time."""

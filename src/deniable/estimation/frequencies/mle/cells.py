@@ -10,8 +10,8 @@ from deniable.arrays import Counts, Floats, Indices
 from deniable.estimation.frequencies.mle.supports import (
     Gram,
     LikelihoodTerm,
-    Moments,
-    Sample,
+    SeenGram,
+    Subsample,
     Sums,
     unknown_family,
 )
@@ -36,10 +36,10 @@ class CountedTerm(LikelihoodTerm):
             by_value.append(self.backward(shares / x))
         return Sums(np.array([value, shares.sum(), (shares / x).sum()]), np.array(by_value))
 
-    def moments(self, f: Floats, values: Indices, sample: Sample, start: int = 0) -> Moments:
+    def moments(self, f: Floats, values: Indices, sample: Subsample, start: int = 0) -> SeenGram:
         d = self.counts / (1 + self.gain * self.forward(f)) ** 2
         gram = Gram(float(d.sum()), self.backward(d)[values], self.pairs(d, values))
-        return Moments(self.n, gram)
+        return SeenGram(self.n, gram)
 
     def forward(self, f: Floats) -> Floats:
         """The frequency f(S_y) of the values that cell y supports; here only y itself."""

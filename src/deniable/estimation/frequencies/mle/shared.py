@@ -19,12 +19,12 @@ from deniable.estimation.frequencies.mle.cells import CountedTerm, HadamardTerm,
 from deniable.estimation.frequencies.mle.supports import (
     Gram,
     LikelihoodTerm,
-    Moments,
-    Sample,
+    SeenGram,
+    Subsample,
     Sums,
     term_of_reports,
 )
-from deniable.mechanisms.cohorts.cohorts import CohortBits, CohortIndices, CohortMechanism
+from deniable.mechanisms.cohorts.base import CohortBits, CohortIndices, CohortMechanism
 from deniable.mechanisms.frequency import FrequencyOracle
 
 __all__ = ["held_by_reports", "term_of_counts", "term_of_reports"]
@@ -60,23 +60,23 @@ class Shared(LikelihoodTerm):
         totals, by_cell = self.cell_sums(g, threads, squares=squares)
         return Sums(totals, np.array([self.gathered(row.reshape(g.shape)) for row in by_cell]))
 
-    def sample(self, most: int) -> Sample:
+    def sample(self, most: int) -> Subsample:
         """All reports of some of the cohorts."""
         return cohort_sample([cohort for cohort, _ in self.parts], self.n, most)
 
-    def moments(self, f: Floats, values: Indices, sample: Sample, start: int = 0) -> Moments:
+    def moments(self, f: Floats, values: Indices, sample: Subsample, start: int = 0) -> SeenGram:
         g, cells = self.masses(f), np.arange(self.mechanism.width)
         seen, used = 0, set(sample.cohorts)
         total, single, pairs = 0.0, np.zeros(values.size), np.zeros((values.size, values.size))
         for cohort, part in self.parts:
             if cohort in used:
-                more, gram = part.moments(g[cohort], cells, Sample(1))
+                more, gram = part.moments(g[cohort], cells, Subsample(1))
                 places = self._places(cohort, values)
                 seen += more
                 total += gram.total
                 single += _with_mean(gram.single)[places]
                 pairs += _with_mean(_with_mean(gram.pairs).T).T[np.ix_(places, places)]
-        return Moments(seen, Gram(total, single, pairs))
+        return SeenGram(seen, Gram(total, single, pairs))
 
     def _places(self, cohort: int, values: Indices) -> Indices:
         """The cell of each value; for what lies outside of the candidates, the place after all."""
@@ -89,9 +89,9 @@ def _with_mean(rows: Floats) -> Floats:
     return np.concatenate((rows, rows.mean(axis=0, keepdims=True)))
 
 
-def cohort_sample(cohorts: Sequence[int], n: int, most: int) -> Sample:
+def cohort_sample(cohorts: Sequence[int], n: int, most: int) -> Subsample:
     """Some of the cohorts that reported, so that about ``most`` of n reports are looked at."""
-    return Sample(1, tuple(cohorts[:: -(-n // most)]))
+    return Subsample(1, tuple(cohorts[:: -(-n // most)]))
 
 
 class SharedCells(Shared):

@@ -10,8 +10,8 @@ from deniable.arrays import Floats, Indices
 from deniable.core.reports import Reports
 from deniable.core.stored import Pass, StoredReports
 from deniable.estimation.frequencies.mle.shared import cohort_sample, term_of_reports
-from deniable.estimation.frequencies.mle.supports import LikelihoodTerm, Moments, Sample, Sums
-from deniable.mechanisms.cohorts.cohorts import CohortBits
+from deniable.estimation.frequencies.mle.supports import LikelihoodTerm, SeenGram, Subsample, Sums
+from deniable.mechanisms.cohorts.base import CohortBits
 from deniable.mechanisms.frequency import FrequencyOracle, require_oracle
 
 
@@ -27,10 +27,10 @@ class StoredTerm(LikelihoodTerm):
     def sums(self, f: Floats, threads: int | None, *, squares: bool) -> Sums:
         return self.reports.pass_over(SumsPass(f, squares))
 
-    def moments(self, f: Floats, values: Indices, sample: Sample, start: int = 0) -> Moments:
-        return self.reports.pass_over(MomentsPass(f, values, sample))
+    def moments(self, f: Floats, values: Indices, sample: Subsample, start: int = 0) -> SeenGram:
+        return self.reports.pass_over(GramPass(f, values, sample))
 
-    def sample(self, most: int) -> Sample:
+    def sample(self, most: int) -> Subsample:
         mechanism = self.mechanism
         if not isinstance(mechanism, CohortBits) or mechanism.hashes > 1:
             return super().sample(most)
@@ -53,18 +53,18 @@ class SumsPass(Pass[Sums]):
 
 
 @dataclass(frozen=True, eq=False)
-class MomentsPass(Pass[Moments]):
+class GramPass(Pass[SeenGram]):
     """`LikelihoodTerm.moments` of all reports."""
 
     f: Floats
     values: Indices
-    sample: Sample
+    sample: Subsample
 
-    def read(self, reports: Reports, start: int) -> Moments:
+    def read(self, reports: Reports, start: int) -> SeenGram:
         return _term(reports).moments(self.f, self.values, self.sample, start)
 
-    def merge(self, one: Moments, other: Moments) -> Moments:
-        return Moments(one.seen + other.seen, one.gram.plus(other.gram))
+    def merge(self, one: SeenGram, other: SeenGram) -> SeenGram:
+        return SeenGram(one.seen + other.seen, one.gram.plus(other.gram))
 
 
 def _term(reports: Reports) -> LikelihoodTerm:

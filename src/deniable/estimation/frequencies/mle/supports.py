@@ -50,14 +50,14 @@ class Gram(NamedTuple):
         return Gram(factor * self.total, factor * self.single, factor * self.pairs)
 
 
-class Moments(NamedTuple):
+class SeenGram(NamedTuple):
     """The second moments of some of the reports, and how many these are."""
 
     seen: int
     gram: Gram
 
 
-class Sample(NamedTuple):
+class Subsample(NamedTuple):
     """Which reports are looked at: every ``stride``-th; or those of some cohorts.
 
     It does not depend on how the reports are cut into pieces, nor on chance.
@@ -86,15 +86,15 @@ class LikelihoodTerm(ABC):
         """The sums that value, gradient and curvature at f are made of: one pass."""
 
     @abstractmethod
-    def moments(self, f: Floats, values: Indices, sample: Sample, start: int = 0) -> Moments:
+    def moments(self, f: Floats, values: Indices, sample: Subsample, start: int = 0) -> SeenGram:
         """The second moments at f for some values, of a sample.
 
         ``start`` is the number of the first report, if these are a piece of all.
         """
 
-    def sample(self, most: int) -> Sample:
+    def sample(self, most: int) -> Subsample:
         """About ``most`` of the reports."""
-        return Sample(-(-self.n // most))
+        return Subsample(-(-self.n // most))
 
     def gram(self, f: Floats, values: Indices, most: int) -> Gram:
         """The second moments at f for some values.
@@ -134,7 +134,7 @@ class Rows(LikelihoodTerm):
 
         return _in_threads(work, len(self.words), threads)
 
-    def moments(self, f: Floats, values: Indices, sample: Sample, start: int = 0) -> Moments:
+    def moments(self, f: Floats, values: Indices, sample: Subsample, start: int = 0) -> SeenGram:
         """Row by row as floating-point numbers; all rows, where they have weights."""
         words = self.words if self.weights.size else self.words[sample.rows(start)]
         weights = self.weights if self.weights.size else np.ones(len(words))
@@ -147,7 +147,7 @@ class Rows(LikelihoodTerm):
             single += d @ supports
             supports *= np.sqrt(d)[:, None]
             pairs += supports.T @ supports
-        return Moments(int(weights.sum()), Gram(total, single, pairs))
+        return SeenGram(int(weights.sum()), Gram(total, single, pairs))
 
 
 class HashedRows(LikelihoodTerm):
@@ -171,9 +171,9 @@ class HashedRows(LikelihoodTerm):
 
         return _in_threads(work, self.n, threads)
 
-    def moments(self, f: Floats, values: Indices, sample: Sample, start: int = 0) -> Moments:
+    def moments(self, f: Floats, values: Indices, sample: Subsample, start: int = 0) -> SeenGram:
         some = supports_of(self.mechanism, self.data[sample.rows(start)])
-        return Rows(self.mechanism, some).moments(f, values, Sample(1))
+        return Rows(self.mechanism, some).moments(f, values, Subsample(1))
 
 
 @singledispatch

@@ -17,7 +17,7 @@ from deniable.arrays import Floats, Indices
 from deniable.errors import InvalidArgument, is_number
 from deniable.estimation.frequencies.errors.score import analytic
 from deniable.estimation.frequencies.evidence import Decoded, Evidence, Uncertainty
-from deniable.estimation.frequencies.regression.estimate import (
+from deniable.estimation.frequencies.regression.least_squares import (
     cohort_cells,
     indistinct,
     own_part,

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from deniable.arrays import Counts, Floats, Indices
-from deniable.mechanisms.cohorts.cohorts import CohortMechanism
+from deniable.mechanisms.cohorts.base import CohortMechanism
 
 #: CohortTable of values in memory at a time.
 BLOCK = 1 << 22

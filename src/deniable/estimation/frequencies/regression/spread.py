@@ -10,7 +10,7 @@ import numpy as np
 from deniable.arrays import Floats
 from deniable.estimation.frequencies.evidence import Uncertainty
 from deniable.estimation.frequencies.intervals import check_confidence
-from deniable.mechanisms.cohorts.cohorts import CohortMechanism
+from deniable.mechanisms.cohorts.base import CohortMechanism
 
 
 @dataclass(frozen=True, eq=False)

@@ -20,7 +20,7 @@ from deniable.audit.forging.admissible import (
     admissible_reports,
 )
 from deniable.audit.forging.tails import binomial_pvalue
-from deniable.mechanisms.cohorts.cohorts import CohortMechanism
+from deniable.mechanisms.cohorts.base import CohortMechanism
 
 
 class CohortReports(SupportReports):
