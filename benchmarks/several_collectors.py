@@ -383,7 +383,8 @@ def main() -> None:
     finally:
         server.remove()
     for name, rows in parts.items():
-        show(rows, Format.table, name)
+        if rows:
+            show(rows, Format.table, name)
     result |= {**parts, "load_after": os.getloadavg()[0]}
     name = "several-kills.json" if chosen.kills else "several.json"
     (chosen.out / name).write_text(json.dumps(result, indent=2))

@@ -16,14 +16,15 @@ from functools import reduce
 from typing import Generic
 
 from deniable.engines.base import Engine, Job, Partial, Value
-from deniable.engines.files import PIECE_ROWS, Piece
+from deniable.engines.files import Piece
 from deniable.engines.spark.session import session
 from deniable.engines.spark.worker import RESULTS, Batches, collected, portable, sealed
 
-#: Pieces of one task at most: small files are cheaper to open than tasks are to start.
-MOST_TOGETHER = 64
+#: Pieces and rows of one task at most: small files are cheaper to open than tasks are to start, and
+#: Spark takes as long to start a task as a core takes to count tens of millions of reports.
+MOST_TOGETHER, MOST_ROWS = 64, 1 << 27
 #: Tasks for each core at least, so that a slow one does not keep all others waiting.
-SHARES = 8
+SHARES = 4
 #: Tasks for each core in one job of Spark. There are several jobs, so that what is done can be
 #: shown and kept; two run at a time, so that the second fills the cores that the first leaves idle.
 _WAVE, _AT_ONCE = 2, 2
@@ -68,7 +69,7 @@ class SparkEngine(Engine):
 def _tasks(pieces: Sequence[Numbered], cores: int) -> list[list[Numbered]]:
     """Pieces put together to tasks of about as many rows, several for each core."""
     rows = sum(piece.rows for _, piece in pieces)
-    enough = min(PIECE_ROWS, rows // (SHARES * cores))
+    enough = min(MOST_ROWS, rows // (SHARES * cores))
     tasks: list[list[Numbered]] = []
     held = 0
     for one in pieces:
