@@ -103,6 +103,10 @@ class CollectionChanged(MismatchError):
         return (type(self), (self.address, self.digest, self.epsilon, self.spent))
 
 
+class TooFew(ValueError):
+    """Too few people for what was asked: an estimate would say next to nothing."""
+
+
 class TooMuch(ValueError):
     """A collection may spend more than the program was told to allow."""
 

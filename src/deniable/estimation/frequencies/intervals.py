@@ -10,10 +10,9 @@ from __future__ import annotations
 from statistics import NormalDist
 from typing import Any, Literal
 
-import numpy as np
-
 from deniable.arrays import Floats
 from deniable.errors import InvalidArgument, require_int
+from deniable.estimation.ratios import Residual, ratio_intervals
 from deniable.mechanisms.frequency import Line
 
 
@@ -58,27 +57,7 @@ def score_intervals(x: Floats, line: Line, confidence: float, *, sampling: float
 
     ``sampling`` is s: 0 for a fixed population, 1/n for a sample of a larger one. The variance
     is taken at the t that is tested and not at the estimate, which keeps the coverage near its
-    nominal level for rare values (Wilson's idea). The condition is a quadratic A t^2 - 2 h t + C
-    <= 0 with A = 1 + z^2 s, h = x + z^2 (b + s) / 2 and C = x^2 - z^2 a. If every t is rejected,
-    both limits are the nearest t with a variance of at least 0.
+    nominal level for rare values (Wilson's idea).
     """
-    a, b = line
-    square = two_sided_z(confidence) ** 2
-    leading = 1 + square * sampling
-    h = x + square * (b + sampling) / 2
-    discriminant = h**2 - leading * (x**2 - square * a)
-    half = np.sqrt(np.maximum(discriminant, 0.0))
-    limits = np.stack([h - half, h + half], axis=1) / leading
-    nearest = np.clip(x, *_variance_domain(a, b, sampling))
-    return np.where((discriminant < 0)[:, None], nearest[:, None], limits)
-
-
-def _variance_domain(a: Floats, b: Floats, sampling: float) -> tuple[Floats, Floats]:
-    """The least and the largest t with a + b t + s t (1 - t) >= 0, for a >= 0."""
-    with np.errstate(divide="ignore", invalid="ignore"):
-        if sampling:
-            middle = (b + sampling) / (2 * sampling)
-            half = np.sqrt(middle**2 + a / sampling)
-            return middle - half, middle + half
-        edge = -a / b
-    return np.where(b > 0, edge, -np.inf), np.where(b < 0, edge, np.inf)
+    variance = Residual(line.a, line.b + sampling, -sampling)
+    return ratio_intervals(x, 1.0, variance, two_sided_z(confidence))
