@@ -117,19 +117,19 @@ class Machine:
         return ours, database, int(log), self.server.ask(asked)
 
 
-def single_rows(server: Any, n: int, turns: int) -> list[dict[str, Any]]:
+def single_rows(server: Any, n: int, turns: int, connections: int) -> list[dict[str, Any]]:
     """Single submissions at one collector and at two, in turns."""
     rows = []
     for name, collection in (("one question", toys.one_question(16)), ("survey", toys.survey())):
         with Machine.of(server, collection, 2) as machine:
-            load(machine.ports, singles(collection, 400, 0), CONNECTIONS)
+            load(machine.ports, singles(collection, 400, 0), connections)
             rates: dict[int, list[float]] = {1: [], 2: []}
             spent: dict[int, list[Any]] = {1: [], 2: []}
             for turn in range(1, turns + 1):
                 for number in (1, 2):
                     requests = singles(collection, n, 2 * turn + number)
                     before = machine.spent()
-                    rates[number].append(load(machine.ports[:number], requests, CONNECTIONS))
+                    rates[number].append(load(machine.ports[:number], requests, connections))
                     spent[number].append(np.subtract(machine.spent(), before) / n)
             verified(machine)
         ratio = median(b / a for a, b in zip(rates[1], rates[2], strict=True))
@@ -359,6 +359,7 @@ def main() -> None:
     parser.add_argument("--out", type=Path, default=Path("out/several"))
     parser.add_argument("--singles", type=int, default=4_000, help="submissions in each turn")
     parser.add_argument("--turns", type=int, default=7, help="turns of single submissions")
+    parser.add_argument("--connections", type=int, default=CONNECTIONS, help="of single ones")
     parser.add_argument("--reports", type=int, default=20_000_000, help="reports in batches")
     parser.add_argument("--rows", type=int, default=1_000_000, help="rows of the table that grows")
     parser.add_argument("--kills", type=int, default=0, help="only disasters, so many")
@@ -374,7 +375,7 @@ def main() -> None:
             parts = {"kills": [kill_row(server, chosen.kills)]}
         else:
             parts = {
-                "singles": single_rows(server, chosen.singles, chosen.turns),
+                "singles": single_rows(server, chosen.singles, chosen.turns, chosen.connections),
                 "workers": worker_rows(server, chosen.singles, max(2, chosen.turns // 2)),
                 "batches": batch_rows(server, chosen.reports),
                 "growth": growth_rows(server, chosen.rows),
