@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from deniable.estimation import Frequencies as Frequencies
     from deniable.estimation import Numbers as Numbers
     from deniable.estimation import combine as combine
+    from deniable.estimation.testing import TestResult as TestResult
     from deniable.ledger import Ledger as Ledger
     from deniable.mechanisms import BLH as BLH
     from deniable.mechanisms import BRR as BRR
@@ -120,6 +121,7 @@ _HOMES = {
     "Estimate": "estimation",
     "Frequencies": "estimation",
     "Numbers": "estimation",
+    "TestResult": "estimation.testing",
     "Guarantee": "privacy",
     "Reports": "core.reports",
     "Tally": "core.tally",

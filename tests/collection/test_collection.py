@@ -28,7 +28,9 @@ from deniable.collection.reporting import coin_words, drawn, encoded, redrawn, r
 from deniable.collection.survey import read_survey, skeleton_of, survey_of
 from deniable.collection.wire import Submission
 from deniable.core.domain import Domain, survey_kinds
+from deniable.core.registry import registering
 from deniable.core.tally import Tally
+from deniable.core.task import register_task, unregister_task
 from deniable.device.memo import Memory, MemoryMemo
 from deniable.errors import (
     CorruptData,
@@ -37,6 +39,7 @@ from deniable.errors import (
     MemoLost,
     OtherCollection,
 )
+from deniable.estimation.numbers.task import MeanTask
 from deniable.privacy.enumeration import exact_channel
 from deniable.randomness import WORD_BYTES, ByteCoins
 from deniable.service.intake import Intake
@@ -208,6 +211,49 @@ def test_auto_knows_rounds_and_texts():
     assert isinstance(terms.choose(), dn.LGRR | dn.LOSUE | dn.LSOUE | dn.LOUE | dn.LOLH)
     assert isinstance(Requirements(Text(), 2.0, 10_000).choose(), dn.ORR | dn.HCMS)
     assert isinstance(Requirements(dn.Number(0, 24), 2.0, 10_000).choose(), dn.DRR)
+
+
+class Spread(MeanTask):
+    """Stands for the task of distributions."""
+
+    name = "distribution"
+
+
+@pytest.fixture
+def distributions():
+    register_task(Spread())
+    yield
+    unregister_task(Spread.name)
+
+
+class Tree(dn.DRR):
+    """A mechanism for distributions, whose reports say little about the mean."""
+
+    name = "tree"
+    tasks = ("distribution", "mean")
+
+    @classmethod
+    def advised(cls, domain, epsilon, n, tasks=()):
+        return {"ell": 7 if tasks == ("mean", "distribution") else 5}
+
+
+def test_what_a_survey_wants_of_numbers_chooses_the_mechanism(distributions):
+    def designed(**keys):
+        data = {"title": "t", "epsilon": 1.0, "questions": [{**NUMBER, "lo": 0, "hi": 24, **keys}]}
+        return survey_of(data).collection.asked("n").mechanism
+
+    with registering(Tree):
+        assert type(designed(wants="mean")) is dn.DRR
+        assert designed() == designed(wants="mean")
+        assert designed(wants="distribution") == Tree(dn.Number(0, 24), 1.0, ell=5)
+        assert designed(wants="both") == Tree(dn.Number(0, 24), 1.0, ell=7)
+        assert designed(mechanism="tree", wants="mean").ell == 5
+        with pytest.raises(InvalidArgument, match="one that estimates the distribution"):
+            designed(mechanism="drr", wants="both")
+    with pytest.raises(InvalidArgument, match=r"none is chosen for .*, distribution"):
+        designed(wants="distribution")
+    with pytest.raises(InvalidArgument, match=r"wants.*mean, distribution, both"):
+        designed(wants="median")
 
 
 #: By the number of answers (0: any text), rounds and changes: what is chosen for each epsilon.

@@ -17,7 +17,7 @@ from deniable.core.task import (
     unregister_task,
 )
 from deniable.errors import InvalidArgument
-from deniable.estimation import FREQUENCIES, MEAN, METHODS
+from deniable.estimation import FREQUENCIES, MEANS, METHODS
 from deniable.mechanisms.frequency import frequency_oracles
 
 
@@ -66,7 +66,7 @@ def test_queries_suit_some_mechanisms_only():
     listed, text = dn.GRR(4, 1.0), dn.CMS(dn.Text(), 1.0)
     assert FREQUENCIES.queries_of(listed) == {}
     assert list(FREQUENCIES.queries_of(text)) == ["candidates"]
-    assert MEAN.queries_of(dn.DRR(dn.Number(0, 1), 1.0)) == {}
+    assert MEANS.queries_of(dn.DRR(dn.Number(0, 1), 1.0)) == {}
 
 
 def test_queries_are_read_from_text():

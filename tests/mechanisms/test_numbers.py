@@ -11,8 +11,8 @@ import deniable as dn
 from deniable.answers.number import GRID
 from deniable.conformance import numbers as laws
 from deniable.errors import InvalidArgument, MismatchError
-from deniable.estimation.numbers.moments import _mean, _strata, moments
-from deniable.mechanisms.numbers import DRR, PER_STRATUM, worst_case
+from deniable.mechanisms.numbers.drr import DRR, worst_case
+from deniable.mechanisms.numbers.scores import PER_STRATUM, merged, stratified
 from deniable.privacy import exact_channel
 
 FALSE_ALARM = 1e-7
@@ -101,16 +101,17 @@ def test_sorting_by_offset_has_no_bias_at_all(ell, epsilon):
         for row, place in zip(channel.matrix, told, strict=True):
             weight *= row[place]
         counts = m.count(m.pack([channel.outputs[place] for place in told]))
-        total += weight * _exact_mean(m, _strata(m.table(counts), 2))
+        total += weight * _exact_mean(m, merged(m.table(counts), 2))
     assert total == truth
 
 
 def _exact_mean(m, strata):
-    """The mean as `_mean` has it, in fractions."""
-    by_cell = strata.sum(axis=1).tolist()
-    z = [Fraction(sum(i * c for i, c in enumerate(row)), sum(row)) for row in by_cell]
-    exact = (sum(z) / len(z) - (1 - m.share) * m.drawn_mean) / (m.share * m.ell)
-    assert _mean(m, strata)[0] == pytest.approx(float(exact), abs=1e-12)
+    """The mean as `stratified` has it, in fractions."""
+    by_cell = strata.sum(axis=1)
+    score = m.exact_scores
+    z = [sum(a * c for a, c in zip(score, row, strict=True)) / sum(row) for row in by_cell.tolist()]
+    exact = sum(z) / len(z)
+    assert stratified(by_cell, m.scores)[0] == pytest.approx(float(exact), abs=1e-12)
     return exact
 
 
@@ -153,7 +154,7 @@ def test_the_variance_for_uniform_numbers(epsilon, steps, uniform):
     n = 20_000
     rank = (np.arange(n) + 0.5) / n
     loss = (m.strata(n) - 1) / n * (uniform + 1 / 3)  # of the variance for a sample
-    assert 4 * n * laws._variance(m, rank) == pytest.approx(uniform + loss, rel=0.01)
+    assert 4 * n * m.variance_for(rank, n) == pytest.approx(uniform + loss, rel=0.01)
 
 
 @pytest.mark.parametrize("epsilon", [0.5, 2.0, 5.0])
@@ -219,12 +220,12 @@ def test_errors_are_those_of_the_formula(epsilon, variance):
     n, runs = 10_000, 400
     x = np.clip(17 + np.random.default_rng(2).gamma(2.4, 9.0, n), 17, 90) / 100
     m = DRR(dn.Number(0, 1), epsilon)
-    exact = laws._variance(m, x)
+    exact = m.variance_for(x, n)
     assert 4 * n * exact == pytest.approx(variance, rel=0.1)
     found = simulated(m, x, runs, seed=3)
     square = sum((e.mean - x.mean()) ** 2 for e in found) / exact
     assert 2 * min(chi2.cdf(square, runs), chi2.sf(square, runs)) > FALSE_ALARM
-    hits = sum(e.interval[0] <= x.mean() <= e.interval[1] for e in found)
+    hits = sum(e.mean_interval[0] <= x.mean() <= e.mean_interval[1] for e in found)
     assert binom.cdf(hits, runs, 0.93) > FALSE_ALARM
     assert binom.sf(hits - 1, runs, 0.985) > FALSE_ALARM
 
@@ -238,7 +239,7 @@ def test_intervals_cover_means_of_skewed_numbers(epsilon, n):
     runs, least = (500 if n < 10_000 else 200), (0.93 if n > 5 else 0.9)
     for name, x in skewed(n).items():
         found = simulated(m, x, runs, seed=n)
-        hits = sum(e.interval[0] <= x.mean() <= e.interval[1] for e in found)
+        hits = sum(e.mean_interval[0] <= x.mean() <= e.mean_interval[1] for e in found)
         assert binom.cdf(hits, runs, least) > FALSE_ALARM, (name, hits / runs)
 
 
@@ -252,7 +253,7 @@ def test_intervals_about_everyone_cover_their_mean(epsilon):
     for _ in range(runs):
         x = np.minimum(rng.exponential(0.2, n), 1.0)
         e = m.tally(m.privatize(x, rng)).estimate(population="everyone")
-        hits += e.interval[0] <= 0.2 * (1 - np.exp(-5)) <= e.interval[1]
+        hits += e.mean_interval[0] <= 0.2 * (1 - np.exp(-5)) <= e.mean_interval[1]
     assert binom.cdf(hits, runs, 0.93) > FALSE_ALARM
     assert binom.sf(hits - 1, runs, 0.97) > FALSE_ALARM
 
@@ -265,7 +266,7 @@ def test_the_spread_of_answers_is_estimated_without_bias():
         m = DRR(dn.Number(0, 1), epsilon)
         x = skewed(n)["income"]
         data = m.privatize(np.tile(x, runs), np.random.default_rng(1)).data.reshape(runs, n)
-        found = [moments(m, m.count(row), n) for row in data]
+        found = [m.moments(m.count(row), n) for row in data]
         spreads = np.array([one.square - one.mean**2 + one.variance for one in found])
         error = spreads.std() / np.sqrt(runs)
         assert abs(spreads.mean() - x.var()) < 5.5 * error + 1e-5
@@ -276,23 +277,23 @@ def test_an_estimate_says_what_it_is():
     x = np.random.default_rng(3).uniform(2, 14, 20_000)
     e = m.tally(m.privatize(x, np.random.default_rng(4))).estimate()
     assert isinstance(e, dn.Numbers)
-    assert e.interval[0] < e.mean < e.interval[1]
+    assert e.mean_interval[0] < e.mean < e.mean_interval[1]
     assert abs(e.mean - x.mean()) < 6 * e.standard_error
     assert (e.n, e.method, e.errors, e.population) == (20_000, "unbiased", "normal", "respondents")
-    assert e.words == "mean of answers clipped to [0, 24]"
+    assert e.words == "answers clipped to [0, 24]"
     assert e.rows() == [
         {
             "statistic": "mean",
             "estimate": e.mean,
             "standard_error": e.standard_error,
-            "low": e.interval[0],
-            "high": e.interval[1],
+            "low": e.mean_interval[0],
+            "high": e.mean_interval[1],
         }
     ]
     everyone = m.tally(m.privatize(x, np.random.default_rng(4))).estimate(population="everyone")
     assert everyone.standard_error > e.standard_error
     sure = m.tally(m.privatize(x, np.random.default_rng(4))).estimate(confidence=0.99)
-    assert sure.interval[0] < e.interval[0] < e.interval[1] < sure.interval[1]
+    assert sure.mean_interval[0] < e.mean_interval[0] < e.mean_interval[1] < sure.mean_interval[1]
 
 
 def test_numbers_are_encoded_clipped_and_scaled_back():
@@ -304,7 +305,7 @@ def test_numbers_are_encoded_clipped_and_scaled_back():
     with pytest.raises(InvalidArgument, match="from 0 to 10"):
         strict.privatize([11.0])
     e = strict.tally(strict.privatize(np.full(300, 4.0))).estimate()
-    assert e.words == "mean of answers in [0, 10]"
+    assert e.words == "answers in [0, 10]"
 
 
 @pytest.mark.slow
@@ -337,7 +338,7 @@ def test_parts_of_one_mechanism_are_one():
     reports = m.privatize(np.linspace(0, 1, 900), np.random.default_rng(1))
     whole = m.tally(reports).estimate()
     parts = dn.combine([m.tally(reports[:300]), m.tally(reports[300:])])
-    assert (parts.mean, parts.interval) == (whole.mean, whole.interval)
+    assert (parts.mean, parts.mean_interval) == (whole.mean, whole.mean_interval)
 
 
 def test_what_cannot_be_estimated_is_refused():
@@ -390,5 +391,5 @@ def test_few_reports_have_an_estimate_too():
     m = dn.DRR(dn.Number(0, 1), 1.0)
     for n in (1, 2, 3):
         e = m.tally(m.privatize([0.5] * n)).estimate()
-        assert np.isfinite([e.mean, *e.interval]).all()
-        assert e.interval[0] <= 0 < 1 <= e.interval[1] or n > 1
+        assert np.isfinite([e.mean, *e.mean_interval]).all()
+        assert e.mean_interval[0] <= 0 < 1 <= e.mean_interval[1] or n > 1

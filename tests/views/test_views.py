@@ -97,17 +97,17 @@ def test_a_mean_is_shown_in_its_range(mean):
     spec = views.chart(mean)
     (domain,) = {tuple(layer["encoding"]["x"]["scale"]["domain"]) for layer in spec["layer"]}
     assert domain == (0, 24)
-    assert spec["layer"][0]["encoding"]["x"]["title"] == "mean of answers clipped to [0, 24]"
+    assert spec["layer"][0]["encoding"]["x"]["title"] == "answers clipped to [0, 24]"
     assert spec["layer"][0]["mark"]["type"] == "point"
 
 
 def test_a_mean_beyond_its_range_does_not_leave_the_plot():
     m = dn.DRR(dn.Number(0, 250_000), epsilon=0.5)
     e = m.tally(m.privatize(np.zeros(300), np.random.default_rng(3))).estimate()
-    assert e.interval[0] < 0
+    assert e.mean_interval[0] < 0
     spec = views.chart(e)
     (domain,) = {tuple(layer["encoding"]["x"]["scale"]["domain"]) for layer in spec["layer"]}
-    assert domain == (min(e.interval), 250_000)
+    assert domain == (min(e.mean_interval), 250_000)
     assert re.search(r"The mean is -?[\d,]+,000 ", spec["usermeta"]["caption"])
 
 

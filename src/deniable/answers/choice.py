@@ -307,7 +307,7 @@ class Bins(Listed):
     """
 
     kind = "number"
-    form = "groups"
+    purposes: ClassVar[Mapping[str, Mapping[str, Any]]] = {"groups": {}}
     noun = "ranges of numbers"
     spec_keys = (("edges",),)
     keys: ClassVar[Mapping[str, Key]] = {

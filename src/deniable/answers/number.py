@@ -24,6 +24,12 @@ LEAST_WIDTH = 2.0**-20
 WHOLE = 1e-9
 
 OUTSIDES = ("clip", "refuse")
+#: What a question of a survey file wants to know of numbers, and the tasks that tell it.
+WANTS: dict[str, tuple[str, ...]] = {
+    "mean": ("mean",),
+    "distribution": ("distribution",),
+    "both": ("mean", "distribution"),
+}
 
 
 class Number(Domain):
@@ -36,7 +42,7 @@ class Number(Domain):
     """
 
     kind = "number"
-    form = "mean"
+    purposes: ClassVar[Mapping[str, Mapping[str, Any]]] = {"mean": {"wants": "mean"}}
     noun = "numbers of a range"
     spec_keys = (("lo", "hi", "step", "outside"),)
     keys: ClassVar[Mapping[str, Key]] = {
@@ -55,6 +61,7 @@ class Number(Domain):
         ),
         "step": Key(lambda step: _limit("step", step)),
         "outside": Key(lambda outside: _outside(outside), default="clip"),
+        "wants": Key(lambda wants: check_wants(wants), default="mean", policy=True),
     }
     dtype = np.dtype(np.uint64)
     lo: float
@@ -121,6 +128,11 @@ class Number(Domain):
         return self.lo + value / GRID * (self.hi - self.lo)
 
     @classmethod
+    def wanted(cls, table: Mapping[str, Any]) -> tuple[str, ...]:
+        key = cls.keys["wants"]
+        return WANTS[key.read(table.get("wants", key.default))]
+
+    @classmethod
     def smalls(cls) -> Iterator[Domain]:
         yield cls(0, 1)
         yield cls(-2, 2, 1, optional=True)
@@ -154,6 +166,13 @@ def _outside(outside: Any) -> str:
     if not isinstance(outside, str) or outside not in OUTSIDES:
         raise InvalidArgument("outside", outside, f"one of {', '.join(OUTSIDES)}")
     return outside
+
+
+def check_wants(wants: Any) -> str:
+    """What a survey wants to know of numbers, if it is something."""
+    if not isinstance(wants, str) or wants not in WANTS:
+        raise InvalidArgument("wants", wants, f"one of {', '.join(WANTS)}")
+    return wants
 
 
 def _plain(number: float) -> float:

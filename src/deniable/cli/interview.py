@@ -7,7 +7,7 @@ import math
 import re
 import sys
 import unicodedata
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from deniable.collection.manifest import MOST_ROUNDS
@@ -111,10 +111,10 @@ def _question(taken: set[str]) -> dict[str, Any]:
     kinds = survey_kinds()
     chosen = _one_of("kind", list(kinds))
     kind = kinds[_asked(f"Kind of answer ({', '.join(kinds)})", next(iter(kinds)), chosen)]
-    form = _form(kind)
+    form, known = _form(kind)
     while True:
         keys = {key: _key(key, about) for key, about in form.keys.items() if _wanted(about)}
-        found = {"name": name, "ask": ask, "kind": kind.name, **keys}
+        found = {"name": name, "ask": ask, "kind": kind.name, **keys, **known}
         try:
             kind.from_table(found)
             return found
@@ -122,9 +122,10 @@ def _question(taken: set[str]) -> dict[str, Any]:
             _refuse(error)
 
 
-def _form(kind: Kind) -> type[Domain]:
-    """Which of the forms of a kind is meant; most kinds have one."""
-    forms = {form.form: form for form in kind.surveyed}
+def _form(kind: Kind) -> tuple[type[Domain], Mapping[str, Any]]:
+    """Which of the forms of a kind is meant, and the keys that say so; most kinds have one."""
+    pairs = [(form, *one) for form in kind.surveyed for one in form.purposes.items()]
+    forms = {words: (form, keys) for form, words, keys in pairs}
     first = next(iter(forms))
     if len(forms) == 1:
         return forms[first]

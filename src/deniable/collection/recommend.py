@@ -15,6 +15,7 @@ from typing import Any
 from deniable.core.domain import Domain
 from deniable.core.mechanism import Mechanism
 from deniable.core.registry import find, mechanisms
+from deniable.core.task import Task, find_task
 from deniable.errors import InvalidArgument
 from deniable.privacy.guarantee import float_above, float_below
 from deniable.privacy.memoised import log_replaced
@@ -39,6 +40,8 @@ class Requirements:
     changes: int = 0
     epsilon_1: float | None = None
     design: dict[str, int] = field(default_factory=dict)
+    #: What must be estimated, by the names of tasks; errors are compared by the first one.
+    tasks: tuple[str, ...] = ()
 
     def build(self, name: str) -> Mechanism:
         """The mechanism of this name with all of the budget."""
@@ -47,6 +50,8 @@ class Requirements:
             raise InvalidArgument("mechanism", name, "one for devices; this one is for comparison")
         if allowed := family.unsuited(self.domain):
             raise InvalidArgument("mechanism", name, f"one for these answers: it takes {allowed}")
+        if missing := [task for task in self.tasks if task not in family.tasks]:
+            raise InvalidArgument("mechanism", name, f"one that estimates the {missing[0]}")
         if self.epsilon_1 is not None and not _has_two_targets(family):
             raise InvalidArgument("epsilon_1", self.epsilon_1, f"left out for {name}")
         if self.rounds == 1 or not family.remembers:
@@ -71,7 +76,7 @@ class Requirements:
             allowed = f"made of {', '.join(family.design) or 'nothing'} for {family.name}"
             raise InvalidArgument("design", sorted(unknown), allowed)
         named: dict[str, Any] = {
-            **family.advised(self.domain, epsilon, self.respondents),
+            **family.advised(self.domain, epsilon, self.respondents, self.tasks),
             **self.design,
         }
         if _has_two_targets(family):
@@ -99,17 +104,22 @@ class Requirements:
         ``among`` names the mechanisms to choose from (default: all).
         """
         tried = self._tried(mechanisms() if among is None else among)
-        found = [(m.task.error(m, self.respondents) ** 2, m) for m in tried]
+        found = [(self._task(m).error(m, self.respondents) ** 2, m) for m in tried]
         if not found and self.epsilon_1 is not None:
             allowed = "left out where nothing is remembered, unless a mechanism is named"
             raise InvalidArgument("epsilon_1", self.epsilon_1, allowed)
         if not found:
-            raise InvalidArgument("mechanism", AUTO, f"named: none is chosen for {self.domain}")
+            wanted = "".join(f", {task}" for task in self.tasks)
+            allowed = f"named: none is chosen for {self.domain}{wanted}"
+            raise InvalidArgument("mechanism", AUTO, allowed)
         least = min(variance for variance, _ in found)
         near = [
             (m.bits_per_report, variance, m) for variance, m in found if variance <= EQUAL * least
         ]
         return min(near, key=itemgetter(0, 1))[2]
+
+    def _task(self, mechanism: Mechanism) -> Task:
+        return find_task(self.tasks[0]) if self.tasks else mechanism.task
 
     def _tried(self, among: Collection[str]) -> Iterator[Mechanism]:
         for name, family in mechanisms().items():
@@ -118,6 +128,8 @@ class Requirements:
             if not family.on_devices or not isinstance(self.domain, family.automatic):
                 continue
             if family.unsuited(self.domain) or (family.remembers and self.rounds == 1):
+                continue
+            if not set(self.tasks) <= set(family.tasks):
                 continue
             if self.epsilon_1 is not None and not _has_two_targets(family):
                 continue

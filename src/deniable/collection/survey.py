@@ -198,11 +198,14 @@ def _divided(epsilon: Any, divide: Any, listed: list[Mapping[str, Any]]) -> dict
 
 def _mechanism(one: Mapping[str, Any], epsilon: float, shared: Mapping[str, int]) -> Mechanism:
     try:
-        domain = survey_kinds()[one["kind"]].from_table(one)
+        kind = survey_kinds()[one["kind"]]
+        domain, tasks = kind.from_table(one), kind.wanted(one)
         domain.require_publishable()
         design = _design(one.get("design", {}))
         first = one.get("epsilon_1")
-        required = Requirements(domain, epsilon, epsilon_1=first, design=design, **shared)
+        required = Requirements(
+            domain, epsilon, epsilon_1=first, design=design, tasks=tasks, **shared
+        )
         wanted = one.get("mechanism", AUTO)
         if wanted == AUTO and design:
             raise InvalidArgument("design", design, "left out where the mechanism is chosen")

@@ -2,80 +2,86 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from fractions import Fraction
 from typing import Any
 
 import numpy as np
 
-from deniable.answers.number import FINE, GRID, Number
+from deniable.answers.number import GRID, Number
 from deniable.arrays import Counts, Floats
 from deniable.conformance.members import FALSE_ALARM, check
 from deniable.core.tally import Tally
-from deniable.estimation import MEAN, Numbers
-from deniable.estimation.numbers.moments import moments
-from deniable.mechanisms.numbers import DRR
+from deniable.estimation import MEANS, Numbers
+from deniable.mechanisms.numbers import NumberMechanism
+from deniable.mechanisms.numbers.scores import Scores
 from deniable.privacy import exact_channel
 
-Family = type[DRR]
+Family = type[NumberMechanism]
 
 EPSILONS = (0.5, 1.0, 4.0)
 #: Encoded numbers of small designs: the ends, and where cells begin and end.
 VALUES = sorted({0, 1, GRID // 8, GRID // 3, GRID // 2, GRID - 1, GRID})
 
 
-def small(family: Family) -> Iterator[DRR]:
+def small(family: Family) -> Iterator[NumberMechanism]:
     """Members whose channel can be enumerated, with few and with many steps."""
     for epsilon in EPSILONS:
-        for ell in (1, 2, 3, 7):
-            yield family(Number(0, 1), epsilon, ell=ell, shown=2, **family.small_design)
+        for design in family.shapes:
+            yield family(Number(0, 1), epsilon, **family.small_design, **design)
 
 
-def large(family: Family) -> Iterator[DRR]:
+def large(family: Family) -> Iterator[NumberMechanism]:
     """Members as they are used."""
     for epsilon in EPSILONS:
         yield family(Number(-40, 60), epsilon)
 
 
 def exact_moments(family: Family) -> None:
-    """As fractions: the offset is uniform whatever the number, and the mean has no bias.
+    """What is estimated from counts that follow the law exactly: the mean and its square.
 
-    And in floating point: what is estimated from counts that follow the law exactly is the mean,
-    its square, and no variance that is larger than the largest.
+    And where reports have scores, as fractions: rows are equally likely whatever the number, the
+    mean has no bias, and its variance is not larger than the largest.
     """
     for m in small(family):
         channel = exact_channel(m.report, VALUES)
+        column = m.pack(channel.outputs)
+        cells = np.array([m.count(column[i : i + 1]) for i in range(len(column))])
         for value, law in zip(VALUES, channel.matrix, strict=True):
-            x = Fraction(m.ell * value >> (FINE - m.fine), m.ell << m.fine)
-            table = _table(m, dict(zip(channel.outputs, law, strict=True)))
-            offsets = {sum(row) for row in table}
-            check(offsets != {Fraction(1, 1 << m.shown)}, "exact_moments", m, "offsets tell")
-            z = sum(cell * weight for row in table for cell, weight in enumerate(row))
-            found = (z - (1 - m.share) * m.drawn_mean) / (m.share * m.ell)
-            check(found != x, "exact_moments", m, f"{x} is {found} on average")
-            squares = sum(cell**2 * weight for row in table for cell, weight in enumerate(row))
-            variance = float((squares - z**2) / (m.share * m.ell) ** 2)
-            too_large = variance > m.worst_variance(1)
-            check(too_large, "exact_moments", m, f"{variance} exceeds the largest variance")
-            _check_estimate(m, table, float(x))
+            x = m.told(value)
+            _check_estimate(m, cells, law, float(x))
+            if isinstance(m, Scores):
+                _check_scores(m, m.table(np.arange(m.cells)), _by_cell(cells, law), x)
 
 
-def _table(m: DRR, law: dict[Any, Fraction]) -> list[list[Fraction]]:
-    """The law of one number by shown offset and cell."""
-    rows = range(1 << m.shown)
-    places = [[(cell << m.shown) | row for cell in range(m.outcomes)] for row in rows]
-    return [[law.get(place, Fraction(0)) for place in row] for row in places]
+def _by_cell(cells: Counts, law: Sequence[Fraction]) -> list[Fraction]:
+    """The probability of each cell, where every report is one."""
+    places = cells.argmax(axis=1).tolist()
+    found = [Fraction(0)] * cells.shape[1]
+    for place, weight in zip(places, law, strict=True):
+        found[place] += weight
+    return found
 
 
-def _check_estimate(m: DRR, table: list[list[Fraction]], x: float) -> None:
-    scale = 1 << 40
-    weights = np.array([[round(weight * scale) for weight in row] for row in table])
-    n = int(weights.sum())
-    found = moments(m, weights.T.reshape(-1), n)
+def _check_scores(m: Scores, table: Any, law: list[Fraction], x: Fraction) -> None:
+    rows = [[law[place] for place in row] for row in table.tolist()]
+    equal = {sum(row) for row in rows} == {Fraction(1, len(rows))}
+    check(not equal, "exact_moments", m, "which row is reported tells something")
+    pairs = [pair for row in rows for pair in zip(m.exact_scores, row, strict=True)]
+    mean = sum(score * weight for score, weight in pairs)
+    check(mean != x, "exact_moments", m, f"{x} is {mean} on average")
+    variance = float(sum(score**2 * weight for score, weight in pairs) - mean**2)
+    too_large = variance > m.worst_variance(1) * (1 + 1e-9)
+    check(too_large, "exact_moments", m, f"{variance} exceeds the largest variance")
+
+
+def _check_estimate(m: NumberMechanism, cells: Counts, law: Sequence[Fraction], x: float) -> None:
+    weights = np.array([round(weight * (1 << 40)) for weight in law])
+    found = m.moments(weights @ cells, int(weights.sum()))
     check(abs(found.mean - x) > 1e-9, "exact_moments", m, f"{x} is estimated as {found.mean}")
-    # The offset is shown to h = 1/4, which may cost (h / (2 ell))^2 on both sides.
-    near = -2e-9 < x**2 - found.square <= (1 / (1 << m.shown) / m.ell) ** 2 / 4 + 2e-9
-    check(not near, "exact_moments", m, f"{x**2} is estimated as {found.square}")
+    if found.square is not None:
+        near = -2e-9 < x**2 - found.square <= m.square_error + 2e-9
+        check(not near, "exact_moments", m, f"{x**2} is estimated as {found.square}")
 
 
 def simulated_errors(family: Family) -> None:
@@ -89,31 +95,10 @@ def simulated_errors(family: Family) -> None:
     for m in large(family):
         for x in _populations(n).values():
             errors = [mean - x.mean() for mean, *_ in _simulated(m, x, runs)]
-            square = float(np.sum(np.square(errors))) / _variance(m, x)
+            square = float(np.sum(np.square(errors))) / m.variance_for(x, n)
             p_value = 2 * min(float(chi2.cdf(square, runs)), float(chi2.sf(square, runs)))
             found = f"errors are {square / runs:.3f} of the formula, p-value {p_value:.1e}"
             check(p_value < FALSE_ALARM, "simulated_errors", m, found)
-
-
-def _variance(m: DRR, x: Floats) -> float:
-    """The variance of the mean of n respondents with these numbers, exactly.
-
-    (E_t Var(z | t) (1 + (S - 1) / n) / (s ell)^2 - Var(x)) / n, with t in one of S strata.
-    """
-    n = len(x)
-    s, strata, cells = float(m.share), m.strata(n), np.arange(m.outcomes)
-    whole, rest = np.divmod(m.ell * x, 1)
-    edges = np.arange(strata + 1) / strata
-    # Those offsets of a stratum, as a share of it, that lift a number to the next cell.
-    lifted = np.clip((edges[1:] - (1 - rest[:, None])) * strata, 0.0, 1.0)
-    law = np.zeros((strata, m.outcomes))
-    for number, share in zip(whole.astype(int), lifted, strict=True):
-        law[:, number] += (1 - share) / n
-        law[:, min(number + 1, m.ell)] += share / n
-    law = s * law + (1 - s) / m.outcomes
-    variances = law @ cells**2 - (law @ cells) ** 2
-    sample = float(variances.mean()) * (1 + (strata - 1) / n) / (s * m.ell) ** 2
-    return (sample - float(x.var())) / n
 
 
 def coverage(family: Family) -> None:
@@ -146,21 +131,21 @@ def _populations(n: int) -> dict[str, Floats]:
     }
 
 
-def _simulated(m: DRR, x: Floats, runs: int) -> list[tuple[float, float, float]]:
+def _simulated(m: NumberMechanism, x: Floats, runs: int) -> list[tuple[float, float, float]]:
     """Means of 0..1 with their intervals, of several collections of the same answers."""
     lo, width = m.domain.lo, m.domain.hi - m.domain.lo
     answers = np.tile(lo + width * x, runs)
-    data = m.privatize(answers, np.random.default_rng(21)).data.reshape(runs, -1)
+    data, n = m.privatize(answers, np.random.default_rng(21)).data, len(x)
     found = []
-    for reports in data:
-        e = _estimate(m, m.count(reports), len(x))
-        low, high = e.interval
+    for first in range(0, len(data), n):
+        e = _estimate(m, m.count(data[first : first + n]), n)
+        low, high = e.mean_interval
         found.append(((e.mean - lo) / width, (low - lo) / width, (high - lo) / width))
     return found
 
 
-def _estimate(m: DRR, counts: Counts, n: int) -> Numbers:
-    return MEAN.estimate([Tally.of_counts(m, counts, n)])
+def _estimate(m: NumberMechanism, counts: Any, n: int) -> Numbers:
+    return MEANS.estimate([Tally.of_counts(m, counts, n)])
 
 
 def decoders(family: Family) -> None:
@@ -170,13 +155,13 @@ def decoders(family: Family) -> None:
             x = np.random.default_rng(4).uniform(m.domain.lo, m.domain.hi, n)
             counts = m.count(m.privatize(x, np.random.default_rng(5)).data)
             e, again = (_estimate(m, counts, n) for _ in range(2))
-            low, high = e.interval
+            low, high = e.mean_interval
             numbers = (e.mean, e.standard_error, low, high)
             check(not np.isfinite(numbers).all(), "decoders", m, f"not finite: {numbers}")
             check(not low < e.mean < high, "decoders", m, "an interval without its estimate")
-            same = (e.mean, e.interval) == (again.mean, again.interval)
+            same = (e.mean, e.mean_interval) == (again.mean, again.mean_interval)
             check(not same, "decoders", m, "two answers to one question")
-            predicted = MEAN.half_width(m, n)
+            predicted = MEANS.half_width(m, n)
             wider = (high - low) / 2 > predicted * (1 + 1e-9)
             check(wider, "decoders", m, f"{(high - low) / 2} exceeds {predicted}, n = {n}")
 

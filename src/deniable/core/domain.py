@@ -46,6 +46,8 @@ class Key:
     default: Any = None
     #: Whether it belongs to the texts that people read, and not to the channel.
     wording: bool = False
+    #: Whether it only says what is wanted of the answers, so that a mechanism can be chosen.
+    policy: bool = False
     prompt: str = ""
     #: One line that explains the prompt.
     about: str = ""
@@ -86,7 +88,12 @@ class Kind:
         form = self.form_of(table)
         keys = form.keys.items()
         found = {name: key.read(table[name]) for name, key in keys if name in table}
-        return form._from_table({name: key.default for name, key in keys} | found)
+        whole = {name: key.default for name, key in keys} | found
+        return form._from_table({name: whole[name] for name, key in keys if not key.policy})
+
+    def wanted(self, table: Mapping[str, Any]) -> tuple[str, ...]:
+        """The tasks that a question in a survey file asks for; see `Domain.wanted`."""
+        return self.form_of(table).wanted(table)
 
     def form_of(self, table: Mapping[str, Any]) -> type[Domain]:
         """The form that a question in a survey file has."""
@@ -159,9 +166,11 @@ class Domain:
     #: Its keys in ``[[questions]]`` of a survey file, and the keys that its spec may have.
     keys: ClassVar[Mapping[str, Key]] = {}
     spec_keys: ClassVar[tuple[tuple[str, ...], ...]] = ((),)
-    #: Whether a survey file can ask for it, and how ``init`` names it among forms of one kind.
+    #: Whether a survey file can ask for it.
     in_surveys: ClassVar[bool] = True
-    form: ClassVar[str] = ""
+    #: What people want who ask for this form of a kind and not for another: the words of ``init``,
+    #: each with the keys that it sets.
+    purposes: ClassVar[Mapping[str, Mapping[str, Any]]] = {"": {}}
     #: Whether people may answer what nobody listed.
     is_open: ClassVar[bool] = False
     #: Whether its values are the indices of a list: then it has ``size`` and `labels`.
@@ -222,6 +231,14 @@ class Domain:
     def _from_table(cls, table: Mapping[str, Any]) -> Domain:
         """The domain of the keys of a survey's question, all there and read."""
         return cls(**table)
+
+    @classmethod
+    def wanted(cls, table: Mapping[str, Any]) -> tuple[str, ...]:
+        """The tasks that a question of a survey file needs, by name; none: those of any mechanism.
+
+        Mechanisms are chosen by the first of them. Run by the collector.
+        """
+        return ()
 
     def words(self) -> str:
         """What may be answered, in a few words: "4 answers"."""

@@ -120,10 +120,12 @@ class Mechanism(ABC):
         return f"{' or '.join(kind.noun for kind in cls.takes)} for {cls.__name__}"
 
     @classmethod
-    def advised(cls, domain: Domain, epsilon: float, n: int) -> dict[str, int]:
-        """Design integers for n expected respondents, where a good design depends on them.
+    def advised(
+        cls, domain: Domain, epsilon: float, n: int, tasks: tuple[str, ...] = ()
+    ) -> dict[str, int]:
+        """Design integers for n expected respondents and some of the family's tasks.
 
-        Run by the collector.
+        Where a good design does not depend on these, there are none. Run by the collector.
         """
         return {}
 

@@ -5,14 +5,15 @@ import pkgutil
 from importlib.util import find_spec
 
 from deniable.estimation.combine import combine
-from deniable.estimation.estimate import Estimate, Frequencies, Numbers, Quantity
+from deniable.estimation.estimate import Estimate, Frequencies, Quantity
 from deniable.estimation.frequencies.methods import METHODS
 from deniable.estimation.frequencies.task import FREQUENCIES
-from deniable.estimation.numbers.task import MEAN
+from deniable.estimation.numbers.estimate import Numbers
+from deniable.estimation.numbers.task import MEANS
 
 __all__ = [
     "FREQUENCIES",
-    "MEAN",
+    "MEANS",
     "METHODS",
     "Estimate",
     "Frequencies",

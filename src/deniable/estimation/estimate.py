@@ -204,45 +204,6 @@ class Frequencies(Estimate):
         return check_truth(truth, values)
 
 
-@dataclass(frozen=True, eq=False, repr=False, kw_only=True)
-class Numbers(Estimate):
-    """The mean of answers that are numbers from ``lo`` to ``hi``.
-
-    Where answers are ``clipped``, those outside count as the nearer end.
-    """
-
-    heading = "statistic"
-    noun = "mean"
-    title = "Estimated mean"
-
-    labels: tuple[Label, ...] = ("mean",)
-    quantities: Mapping[str, Quantity] = field(init=False)
-    mean: float
-    standard_error: float
-    #: (low, high).
-    interval: tuple[float, float]
-    lo: float
-    hi: float
-    clipped: bool = True
-
-    def __post_init__(self) -> None:
-        numbers = (np.array([self.mean]), np.array([self.standard_error]))
-        limits = (self.lo, self.hi)
-        one = Quantity(*numbers, np.array([self.interval]), limits=limits, words=self.words)
-        object.__setattr__(self, "quantities", {"estimate": one})
-
-    @property
-    def about(self) -> dict[str, Any]:
-        """What the numbers are."""
-        return {**super().about, "of": self.words, "lo": self.lo, "hi": self.hi}
-
-    @property
-    def words(self) -> str:
-        """What is estimated."""
-        which = "clipped to" if self.clipped else "in"
-        return f"mean of answers {which} [{self.lo:,.12g}, {self.hi:,.12g}]"
-
-
 def check_population(population: Any) -> str:
     """The population, if it is one."""
     if not (isinstance(population, str) and population in POPULATIONS):

@@ -1,4 +1,4 @@
-"""The task of numbers: their mean."""
+"""The tasks of numbers: what all mechanisms for them estimate, and the task of their mean."""
 
 from __future__ import annotations
 
@@ -11,11 +11,12 @@ from deniable.core.mechanism import Mechanism
 from deniable.core.stored import Source
 from deniable.core.task import Expectation, Task, people_needed, register_task
 from deniable.errors import InvalidArgument, require_type
-from deniable.estimation.estimate import Numbers, check_population
+from deniable.estimation.estimate import check_population
 from deniable.estimation.frequencies.intervals import check_confidence, two_sided_z
-from deniable.estimation.numbers.moments import Moments, moments, pooled
+from deniable.estimation.numbers.estimate import MEAN, Numbers, Statistic
+from deniable.estimation.numbers.moments import pooled
 from deniable.estimation.parts import about_one_question, tally_of
-from deniable.mechanisms.numbers import DRR
+from deniable.mechanisms.numbers import Moments, NumberMechanism
 
 METHOD = "unbiased"
 CONFIDENCE = 0.95
@@ -25,14 +26,13 @@ GOOD, HOPELESS = 0.025, 0.1
 UNIFORM = 1 / 12
 
 
-class MeanTask(Task):
-    """The mean of the answers, from cells behind public offsets.
+class NumbersTask(Task):
+    """What all mechanisms for numbers estimate: `Numbers`, with the mean as its first row.
 
-    It is unbiased, so it may lie beyond lo or hi if there are few reports, and intervals are not
-    cut: they are meant for computations with other unbiased numbers, as those of frequencies are.
+    Tasks differ in what mechanisms are chosen for and in the error that is predicted; the estimate
+    has all that the reports tell, whatever they were asked for.
     """
 
-    name = "mean"
     default = METHOD
 
     def methods(self, mechanism: Mechanism) -> list[str]:
@@ -50,8 +50,10 @@ class MeanTask(Task):
     ) -> Numbers:
         """The mean of all answers with a normal interval.
 
-        Parts of several mechanisms are weighted by their inverse variances. Intervals of a single
-        number are ``simultaneous`` in any case.
+        It is unbiased, so it may lie beyond lo or hi if there are few reports, and intervals are
+        not cut: they are meant for computations with other unbiased numbers, as those of
+        frequencies are. Parts of several mechanisms are weighted by their inverse variances.
+        Intervals of a single number are ``simultaneous`` in any case.
         """
         _check(method, options)
         level = check_confidence(confidence)
@@ -59,14 +61,11 @@ class MeanTask(Task):
         require_type("simultaneous", simultaneous, bool)
         merged = about_one_question(parts)
         found = _pooled(merged)
-        domain, width = _drr(merged[0].mechanism).domain, _width(merged[0].mechanism)
-        mean = domain.lo + width * found.mean
+        domain, width = _numbers(merged[0].mechanism).domain, _width(merged[0].mechanism)
         error = width * math.sqrt(found.variance_about(everyone=everyone))
-        half = two_sided_z(level) * error
-        return Numbers(
-            mean=mean,
-            standard_error=error,
-            interval=(mean - half, mean + half),
+        mean = _statistic(MEAN, domain.lo + width * found.mean, error, level)
+        return Numbers.of(
+            [mean],
             lo=domain.lo,
             hi=domain.hi,
             clipped=domain.outside == "clip",
@@ -79,18 +78,24 @@ class MeanTask(Task):
             simultaneous=simultaneous,
         )
 
+
+class MeanTask(NumbersTask):
+    """The mean of the answers."""
+
+    name = "mean"
+
     def error(  # type: ignore[override]  # these are all that may be guessed
         self, mechanism: Mechanism, n: int, *, sampled: bool = False
     ) -> float:
         """That of the worst of all populations."""
-        variance = _drr(mechanism).worst_variance(n, sampled=sampled)
+        variance = _numbers(mechanism).worst_variance(n, sampled=sampled)
         return _width(mechanism) * math.sqrt(variance)
 
     def half_width(self, mechanism: Mechanism, n: int, *, sampled: bool = False) -> float:
         return two_sided_z(CONFIDENCE) * self.error(mechanism, n, sampled=sampled)
 
     def expectation(self, mechanism: Mechanism, n: int, *, sampled: bool = False) -> Expectation:
-        domain, width = _drr(mechanism).domain, _width(mechanism)
+        domain, width = _numbers(mechanism).domain, _width(mechanism)
         half_width = partial(self.half_width, mechanism, sampled=sampled)
         found, good = half_width(n), GOOD * width
         middle = _plain(domain.lo + width / 2)
@@ -116,25 +121,31 @@ def _check(method: Any, options: dict[str, Any]) -> None:
 def _pooled(parts: Sequence[Source]) -> Moments:
     """What all parts say."""
     tallies = [tally_of(part) for part in parts]
-    mechanisms = [_drr(tally.mechanism) for tally in tallies]
+    mechanisms = [_numbers(tally.mechanism) for tally in tallies]
     if mechanisms[0].domain.optional:
         allowed = "one that nobody may skip: what a mean does with skips is not decided yet"
         raise InvalidArgument("question", mechanisms[0].domain, allowed)
     pairs = list(zip(mechanisms, tallies, strict=True))
     return pooled(
-        [moments(mechanism, tally.counts, tally.n) for mechanism, tally in pairs],
+        [mechanism.moments(tally.counts, tally.n) for mechanism, tally in pairs],
         [mechanism.worst_variance(tally.n) + UNIFORM / tally.n for mechanism, tally in pairs],
     )
 
 
-def _drr(mechanism: Mechanism) -> DRR:
-    if not isinstance(mechanism, DRR):
+def _numbers(mechanism: Mechanism) -> NumberMechanism:
+    if not isinstance(mechanism, NumberMechanism):
         raise InvalidArgument("mechanism", mechanism, "one that estimates means of numbers")
     return mechanism
 
 
+def _statistic(name: str, value: float, error: float, confidence: float) -> Statistic:
+    """One with a normal interval."""
+    half = two_sided_z(confidence) * error
+    return Statistic(name, value, error, (value - half, value + half))
+
+
 def _width(mechanism: Mechanism) -> float:
-    domain = _drr(mechanism).domain
+    domain = _numbers(mechanism).domain
     return domain.hi - domain.lo
 
 
@@ -148,5 +159,5 @@ def _plain(number: float) -> str:
     return f"{number:,.12g}"
 
 
-MEAN = MeanTask()
-register_task(MEAN)
+MEANS = MeanTask()
+register_task(MEANS)

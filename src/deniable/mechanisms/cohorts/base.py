@@ -89,7 +89,9 @@ class CohortMechanism(PublicHashes, Supports):
         return self.inner_family(self.width, share_of(self.epsilon, self.hashes), **thresholds)
 
     @classmethod
-    def advised(cls, domain: Domain, epsilon: float, n: int) -> dict[str, int]:
+    def advised(
+        cls, domain: Domain, epsilon: float, n: int, tasks: tuple[str, ...] = ()
+    ) -> dict[str, int]:
         return cls.suggest(epsilon, n) if domain.is_open else {}
 
     @classmethod

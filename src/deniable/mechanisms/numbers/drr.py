@@ -1,4 +1,4 @@
-"""Numbers: dithered randomised response, from whose reports a mean is estimated.
+"""Dithered randomised response, from whose reports a mean is estimated.
 
 A public random offset rounds the number to one of few cells, up or down so that the cell is right
 on average, and the cell is randomised as in k-RR. With two cells that is subtractive dithering to
@@ -15,11 +15,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from deniable.answers.number import GRID, Number
-from deniable.arrays import Counts
+from deniable.arrays import Counts, Floats
 from deniable.core.integers import Design, Threshold
 from deniable.core.layout import Index
-from deniable.core.mechanism import Mechanism, batches, mixture_keep, mixture_ratio
+from deniable.core.mechanism import batches, mixture_keep, mixture_ratio
 from deniable.core.registry import register
+from deniable.mechanisms.numbers.scores import PER_STRATUM, Scores
 from deniable.privacy import Guarantee
 from deniable.randomness import SCALE, Coins, Keystream, choice_weight
 
@@ -29,14 +30,12 @@ FINE = GRID.bit_length() - 1
 MOST_STEPS = 4096
 #: Bits of the offset that a report shows: enough for the strata of the estimate.
 USUAL_SHOWN = 8
-#: Reports that a stratum of the estimate has on average, at least; the mean of 1 / (their number)
-#: is at most 1 / (that average - LOST).
-PER_STRATUM = 50
+#: The mean of 1 / (the number of reports in a stratum) is at most 1 / (their average - LOST).
 LOST = 3
 
 
 @register
-class DRR(Mechanism):
+class DRR(Scores):
     """A number x of 0..1 becomes cell i = floor(ell x + t) of 0..ell, t a public uniform offset.
 
     t has ``fine`` bits, and u = ell x 2^fine is an integer, so i = (u + t) >> fine has the mean ell
@@ -49,16 +48,13 @@ class DRR(Mechanism):
     name = "drr"
     paper = "none; Ben Basat et al. 2021 for one bit"
     good_for = "the mean of a number: the least variance in the worst case, a report of some bits"
-    takes = (Number,)
-    tasks = ("mean",)
     automatic = (Number,)
     small_design = {"fine": 3}
+    shapes = tuple({"ell": ell, "shown": 2} for ell in (1, 2, 3, 7))
     ell = Design(1, MOST_STEPS)
     fine = Design(1, FINE, default=FINE)
     shown = Design(0, lambda m: m.fine)
     keep = Threshold()
-
-    domain: Number
 
     def derive_ell(self) -> int:
         """The steps with the least variance in the worst case, for a great many respondents."""
@@ -91,6 +87,9 @@ class DRR(Mechanism):
             return self.ell + 1
         return ((self.ell * value >> (FINE - self.fine)) + offset) >> self.fine
 
+    def told(self, value: int) -> Fraction:
+        return Fraction(self.ell * value >> (FINE - self.fine), self.ell << self.fine)
+
     @property
     def coin_words(self) -> int:
         return 3
@@ -113,6 +112,43 @@ class DRR(Mechanism):
         """The mean of a cell that is drawn, whose weights are not all equal."""
         weights = (cell * choice_weight(cell, self.outcomes) for cell in range(self.outcomes))
         return Fraction(sum(weights), SCALE)
+
+    @cached_property
+    def exact_scores(self) -> tuple[Fraction, ...]:
+        scale, drawn = self.share * self.ell, (1 - self.share) * self.drawn_mean
+        return tuple((cell - drawn) / scale for cell in range(self.outcomes))
+
+    @property
+    def random_share(self) -> float:
+        return float(1 - self.share)
+
+    def noise(self, x: Floats) -> Floats:
+        """Of s i^2 + (1 - s) m2 - (s i + (1 - s) mu)^2 for cell i, over (s ell)^2."""
+        share, scale = float(self.share), float(self.share) * self.ell
+        cells, mu = np.arange(self.ell + 1.0), float(self.drawn_mean)
+        m2 = np.mean(np.arange(self.outcomes) ** 2)
+        given = share * cells**2 + (1 - share) * m2 - (share * cells + (1 - share) * mu) ** 2
+        return np.asarray(np.interp(self.ell * np.asarray(x), cells, given)) / scale**2
+
+    @cached_property
+    def squares(self) -> Floats:
+        """x^2 = 2 times the integral of c [x >= c] dc, over c = (k - t) / ell, k = 1..ell.
+
+        A cell z behind the offset t says which of these c are at most x: so x^2 is the mean of
+        (z (z + 1) - 2 z t) / ell^2, the randomness of z taken out. A report shows t to
+        h = 2**-shown. The middle of that makes x^2 too large, by (h / (2 ell))^2 at most:
+        `square_error`, which is subtracted.
+        """
+        share, ell, shown = float(self.share), self.ell, 1 << self.shown
+        cells = np.arange(self.outcomes)
+        t = (np.arange(shown) + 0.5) / shown
+        of_cell: Floats = (cells * (cells + 1) - 2 * np.outer(t, cells)) / ell**2
+        drawn = of_cell.mean(axis=1, keepdims=True)
+        return np.asarray((of_cell - (1 - share) * drawn) / share - self.square_error)
+
+    @property
+    def square_error(self) -> float:
+        return (1 / (2 * self.ell << self.shown)) ** 2
 
     @cached_property
     def _worst_case(self) -> tuple[float, float]:
@@ -141,6 +177,24 @@ class DRR(Mechanism):
         sorted_ = min(rise**2 / 4, rise**3 / 12 + 1 / (4 * strata))
         fixed = ends + sorted_ / self.ell**2
         return (fixed + lost * of_sample) / n
+
+    def variance_for(self, x: Floats, n: int) -> float:
+        """(E_t Var(z | t) (1 + (S - 1) / n) / (s ell)^2 - Var(x)) / n: t is in one of S strata."""
+        x, share, strata = np.asarray(x), float(self.share), self.strata(n)
+        cells = np.arange(self.ell + 1)
+        whole = np.minimum((self.ell * x).astype(np.int64), self.ell - 1)
+        edges = np.arange(strata + 1) / strata
+        # Those offsets of a stratum, as a share of it, that lift a number to the next cell.
+        rest = (self.ell * x - whole)[:, None]
+        lifted = np.clip((edges[1:] - (1 - rest)) * strata, 0.0, 1.0)
+        law = np.zeros((self.ell + 1, strata))
+        np.add.at(law, whole, (1 - lifted) / len(x))
+        np.add.at(law, whole + 1, lifted / len(x))
+        kept, drawn = (cells @ law, cells**2 @ law), np.arange(self.outcomes)
+        mean = share * kept[0] + (1 - share) * drawn.mean()
+        square = share * kept[1] + (1 - share) * (drawn**2).mean()
+        of_sample = float((square - mean**2).mean()) / (share * self.ell) ** 2
+        return (of_sample * (1 + (strata - 1) / n) - float(x.var())) / n
 
     def table(self, counts: Counts) -> Counts:
         """The counts by shown offset (rows) and cell (columns)."""

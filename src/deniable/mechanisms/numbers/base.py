@@ -1,0 +1,95 @@
+"""What the estimator of means asks of a mechanism for numbers.
+
+Numbers here are x of 0..1, from lo to hi; the task puts them back on the scale of the answers.
+"""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import ClassVar
+
+from deniable.answers.number import GRID, Number
+from deniable.arrays import Counts, Floats
+from deniable.core.mechanism import Mechanism
+
+#: The largest variance of numbers from 0 to 1.
+LARGEST = 1 / 4
+#: The error about the respondents has this share of the variance for a sample, at least.
+LEAST_SHARE = 1 / 4
+
+
+@dataclass(frozen=True)
+class Moments:
+    """What n reports say about answers of 0..1."""
+
+    n: int
+    mean: float
+    #: Of the squares of all answers, rather too small; None if the reports do not tell it.
+    square: float | None
+    #: That of ``mean`` where respondents are a sample of everyone.
+    variance: float
+    #: The least and the largest that the variance about the respondents themselves can be.
+    least: float
+    largest: float
+
+    @property
+    def spread(self) -> float:
+        """The variance of the answers, rather too small; 0 if nothing is known."""
+        if self.square is None:
+            return 0.0
+        return min(max(self.square - self.mean**2 + self.variance, 0.0), LARGEST)
+
+    def variance_about(self, *, everyone: bool) -> float:
+        """The variance of the mean about everyone, or about the respondents.
+
+        Given who responds, the mean is unbiased for theirs. So the variance for a sample is that
+        about the respondents, and the variance of their own mean: Var(x) / n.
+        """
+        if everyone:
+            return self.variance
+        found = self.variance - self.spread / self.n
+        return min(max(found, LEAST_SHARE * self.variance, self.least), self.largest)
+
+
+class NumberMechanism(Mechanism):
+    """A mechanism for numbers of a range, whose counts have a mean.
+
+    One for distributions names that task, too: ``tasks = ("distribution", "mean")``.
+    """
+
+    takes = (Number,)
+    tasks = ("mean",)
+    #: Designs that the laws of means try.
+    shapes: ClassVar[tuple[dict[str, int], ...]] = ({},)
+
+    domain: Number
+
+    def told(self, value: int) -> Fraction:
+        """The number x of an encoded answer, as exactly as the channel tells it."""
+        return Fraction(value, GRID)
+
+    @property
+    def square_error(self) -> float:
+        """By how much `Moments.square` may be too small on average."""
+        return 0.0
+
+    @abstractmethod
+    def moments(self, counts: Counts, n: int) -> Moments:
+        """The moments that the counts of n reports lead to. Run by the analyst."""
+
+    @abstractmethod
+    def variance_for(self, x: Floats, n: int) -> float:
+        """The variance of the mean of n respondents among whom the numbers x are equally frequent.
+
+        That of a fixed population. Run by the analyst.
+        """
+
+    @abstractmethod
+    def worst_variance(self, n: int, *, sampled: bool = False) -> float:
+        """The largest variance that the mean of n respondents can have.
+
+        Either of a fixed population, or, with ``sampled``, of one that the respondents are a sample
+        of. Never more for a larger n. Run by the analyst, before anybody is asked.
+        """

@@ -1,0 +1,5 @@
+"""What was estimated, and tested: each file is about one kind of result."""
+
+from deniable.views.estimation import estimates, testing
+
+__all__ = ["estimates", "testing"]
