@@ -97,6 +97,19 @@ def exact_moments(family: Family) -> None:
         check(
             _differ(variance, stated), "exact_moments", m, f"variance {variance}, stated {stated}"
         )
+        _check_covariances(m, f, f @ (law @ (decoded * decoded[:, -1:])))
+
+
+def _check_covariances(m: Oracle, f: Floats, products: Floats) -> None:
+    """Those with the last value, from the mean products of two estimates of one report.
+
+    A family states them, or the largest that they can be.
+    """
+    last = m.domain.size - 1
+    exact, variances = products - f * (np.arange(last + 1) == last), m.variance_line(f, 1).at(f)
+    stated, largest = m.covariances(f, 1, last), np.sqrt(variances * variances[last])
+    wrong = _differ(stated, exact) and _differ(stated, largest)
+    check(wrong, "exact_moments", m, f"covariances {exact}, stated {stated}")
 
 
 def unbiased_at_scale(family: Family) -> None:

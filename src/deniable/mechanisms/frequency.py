@@ -122,6 +122,15 @@ class FrequencyOracle(Mechanism):
         """
         return Line(np.zeros(f.shape), np.zeros(f.shape))
 
+    def covariances(self, f: Floats, n: int, value: int) -> Floats:
+        """n Cov(f_v, f_value) of the unbiased frequencies of n people with frequencies f.
+
+        For v = value that is n Var. The largest that they can be (Cauchy and Schwarz), unless a
+        family knows what they are.
+        """
+        variances = np.maximum(self.variance_line(f, n).at(f), 0.0)
+        return np.asarray(np.sqrt(variances * variances[value]))
+
     def estimated_line(self, counts: Counts, n: int, unbiased: Floats | None = None) -> Line:
         """`variance_line` of an unknown population, from its counts.
 
@@ -216,6 +225,27 @@ class Supports(FrequencyOracle):
 
     def variance_line(self, f: Floats, n: int) -> Line:
         return support_line(self.p, self.q, f)
+
+    @property
+    def together(self) -> tuple[Fraction, Fraction] | None:
+        """How likely a report supports two given values: the own and another one, or two others.
+
+        None where that is not known, or depends on which values they are.
+        """
+        return (Fraction(0), Fraction(0)) if self.direct else None
+
+    def covariances(self, f: Floats, n: int, value: int) -> Floats:
+        """((f_v + f_w) (p_vw - p q) + (1 - f_v - f_w) (q_vw - q^2)) / (p - q)^2 for w = value.
+
+        p_vw and q_vw are the two probabilities of `together`.
+        """
+        if self.together is None:
+            return super().covariances(f, n, value)
+        p, q, (own, other) = self.p, self.q, self.together
+        either, scale = f + f[value], (p - q) ** 2
+        found = either * float((own - p * q) / scale) + (1 - either) * float((other - q**2) / scale)
+        found[value] = self.variance_line(f, n).at(f)[value]
+        return np.asarray(found)
 
 
 def support_line(p: Fraction, q: Fraction, f: Floats) -> Line:

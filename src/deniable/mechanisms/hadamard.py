@@ -157,6 +157,20 @@ class HR(IndexMechanism):
         share = f + (1 - f) * neighbours / (k - 1)
         return self._line(share, f)
 
+    def covariances(self, f: Floats, n: int, value: int) -> Floats:
+        """f_u / t for the value u of the same block whose row is the sum of both rows, if any.
+
+        Of two values of a block, f_v f_w of one report is the sign of u in it, over t^2.
+        """
+        own, row = divmod(int(self.value_places[value]), self.block - 1)
+        block, rows = np.divmod(self.value_places, self.block - 1)
+        shares = np.zeros(self.block)  # by row of the block; no value has row 0
+        inside = block == own
+        shares[rows[inside] + 1] = f[inside]
+        found = np.where(inside, shares[(rows + 1) ^ (row + 1)], 0.0) * (SCALE / self.keep)
+        found[value] = self.variance_line(f, n).at(f)[value]
+        return found
+
     def estimated_line(self, counts: Counts, n: int, unbiased: Floats | None = None) -> Line:
         """n Var = c(block) / (n t^2) - f_v: the block's count is known, at least one is assumed."""
         in_block = np.maximum(counts.reshape(self.blocks, self.block).sum(axis=1), 1) / n

@@ -65,6 +65,11 @@ class SignMechanism(RandomisedBit):
     def q(self) -> Fraction:
         return Fraction(1, 2)
 
+    @property
+    def together(self) -> tuple[Fraction, Fraction]:
+        """The signs of two values agree in half of the rows, whatever the own sign is there."""
+        return self.p * self.q, self.q**2
+
     def fill(self, values: NDArray[np.uint32], out: NDArray[Any], keystream: Keystream) -> None:
         from deniable.kernels.hadamard import hadamard_signs
 

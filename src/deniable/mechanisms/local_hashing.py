@@ -112,8 +112,18 @@ class LocalHashing(Supports):
     @cached_property
     def collide(self) -> Fraction:
         """C, the probability that two values share a cell."""
+        return self._share_cell(2)
+
+    def _share_cell(self, values: int) -> Fraction:
+        """The probability that two or three given values share a cell."""
         sizes = np.diff(self.first_residues.astype(object))
-        return Fraction(sum(m * m for m in sizes), self.modulus**2)
+        return Fraction(sum(m**values for m in sizes), self.modulus**values)
+
+    @cached_property
+    def together(self) -> tuple[Fraction, Fraction]:
+        """The cell of two values is that of the own answer by chance, or drawn."""
+        drawn = (1 - self.share) * self.collide / self.g
+        return self.share * self.collide + drawn, self.share * self._share_cell(3) + drawn
 
     @cached_property
     def first_residues(self) -> NDArray[np.uint32]:

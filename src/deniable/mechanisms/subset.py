@@ -95,6 +95,13 @@ class SS(PackedMechanism, Supports):
     def q(self) -> Fraction:
         return (self.omega - self.p) / (self.domain.size - 1)
 
+    @property
+    def together(self) -> tuple[Fraction, Fraction]:
+        """Of the other k - 1 values a set holds omega - 1 beside the own one, else omega."""
+        others, p, w = self.domain.size - 1, self.p, self.omega
+        pairs = p * (w - 1) * (w - 2) + (1 - p) * w * (w - 1)
+        return p * Fraction(w - 1, others), pairs / max(1, others * (others - 1))
+
     def fill(self, values: NDArray[np.uint32], out: NDArray[Any], keystream: Keystream) -> None:
         from deniable.kernels.subset import fill_subsets
 

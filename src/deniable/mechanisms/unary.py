@@ -69,6 +69,11 @@ class UnaryEncoding(PackedMechanism, Supports):
     def q(self) -> Fraction:
         return Fraction(self.zero, SCALE)
 
+    @property
+    def together(self) -> tuple[Fraction, Fraction]:
+        """Bits are independent."""
+        return self.p * self.q, self.q**2
+
     def _simulate(self, histogram: Counts, rng: Generator) -> Counts:
         """Every bit is a coin of its own: c_v = Bin(h_v, p) + Bin(n - h_v, q)."""
         others = int(histogram.sum()) - histogram
