@@ -30,7 +30,7 @@ def test_copies_are_refused_or_counted_once(tmp_path):
 
 def test_files_that_agree_in_the_samples_only_are_no_copies(tmp_path, monkeypatch):
     """What the fingerprint looks at may be alike; then all bytes are compared."""
-    monkeypatch.setattr("deniable.engines.files.SAMPLE", 1)
+    monkeypatch.setattr("deniable.core.reports.SAMPLE", 1)
     one, other = some(M, 500, seed=1), some(M, 500, seed=2)
     cut(one, tmp_path / "a")
     cut(other, tmp_path / "b")
@@ -109,13 +109,13 @@ def test_tallies_that_share_a_file_do_not_merge(tmp_path):
     reports = some(M, 300)
     paths = cut(reports, tmp_path, 100, 100)
     one, other = counted(*paths[:2]), counted(*paths[1:])
-    with pytest.raises(MismatchError, match="1 file was counted in both tallies"):
+    with pytest.raises(MismatchError, match="1 file was counted before"):
         one.merge(other)
     with pytest.raises(MismatchError, match="1 file is in two of the parts"):
         dn.combine([one, other])
     kept = dn.Tally.from_bytes(one.to_bytes())
     assert kept.sources == one.sources
-    with pytest.raises(MismatchError, match="1 file was counted in both tallies"):
+    with pytest.raises(MismatchError, match="1 file was counted before"):
         kept.merge(other)
     third = counted(paths[2])
     both = kept.merge(third)
@@ -126,3 +126,18 @@ def test_a_tally_about_one_question_names_its_files(tmp_path):
     m = dn.Joint.of_questions({"a": dn.GRR(3, 1.0), "b": dn.GRR(4, 1.0)})
     tally = counted(write(tmp_path / "x.parquet", some(m)))
     assert m.about("a", tally).sources == tally.sources
+
+
+def test_reports_remember_the_file_that_they_were_read_from(tmp_path):
+    path = write(tmp_path / "x.parquet", some(M, 100))
+    tally, reports = counted(path), Reports.from_parquet(path)
+    with path.open("rb") as opened:
+        assert Reports.from_parquet(opened).sources == reports.sources == tally.sources
+    for more in (tally, Reports.from_parquet(path), M.tally(reports)):
+        with pytest.raises(MismatchError, match="1 file is in two of the parts"):
+            dn.combine([reports, more])
+    with pytest.raises(MismatchError, match="1 file was counted before"):
+        tally.add(reports)
+    assert tally == counted(path)
+    halves = M.tally(reports[:50]).add(reports[50:])
+    assert halves.counts.tolist() == tally.counts.tolist()

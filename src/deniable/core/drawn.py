@@ -179,7 +179,9 @@ class Drawn(Mechanism):
         place = self.place_of(question)
         if isinstance(source, Tally):
             return self.tallies(source)[place]
-        return Reports(self.parts[place], self.layout.parts(source.data)[place])
+        found = Reports(self.parts[place], self.layout.parts(source.data)[place])
+        found.sources = source.sources
+        return found
 
     def possible_counts(self, counts: Counts, n: int) -> bool:
         found = self.by_branch(counts)

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 from collections.abc import Collection, Iterable, Iterator
+from contextlib import nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO
 
@@ -26,13 +28,18 @@ _SPEC_KEY = b"deniable.mechanism"
 MOST_BYTES = 1 << 32
 #: Rows that are read at once.
 _PIECE = 1 << 13
+#: Bytes that a fingerprint looks at: at the beginning, in the middle and at the end.
+SAMPLE = 1 << 16
+#: Hexadecimal digits of the fingerprint of a file.
+SOURCE_DIGITS = 32
 
 
 class Reports:
     """Reports of one mechanism, and optionally a random 16-byte id for each.
 
     ``data`` is a NumPy column of ``mechanism.dtype``: small unsigned integers, rows of packed bits,
-    or a structure.
+    or a structure. ``sources`` are the fingerprints of the files that they were read from, as in
+    `Tally.sources`; a slice has none, since nothing says which reports of the files it holds.
     """
 
     def __init__(
@@ -52,6 +59,7 @@ class Reports:
         self.mechanism = mechanism
         self.data = data
         self.ids = ids
+        self.sources: frozenset[str] = frozenset()
 
     @classmethod
     def of(cls, mechanism: Mechanism, reports: Iterable[Any]) -> Reports:
@@ -65,11 +73,17 @@ class Reports:
     def with_ids(self) -> Reports:
         """The same reports with fresh random ids."""
         ids = np.frombuffer(os.urandom(ID_BYTES * len(self)), dtype=np.uint8)
-        return Reports(self.mechanism, self.data, ids.reshape(-1, ID_BYTES))
+        return self._of(self.mechanism, ids.reshape(-1, ID_BYTES))
 
     def among(self, candidates: Iterable[str]) -> Reports:
         """The same reports about any text, asked about some texts."""
-        return Reports(self.mechanism.among(candidates), self.data, self.ids)
+        return self._of(self.mechanism.among(candidates), self.ids)
+
+    def _of(self, mechanism: Mechanism, ids: NDArray[np.uint8] | None) -> Reports:
+        """All of these reports, seen by another mechanism or with other ids."""
+        found = Reports(mechanism, self.data, ids)
+        found.sources = self.sources
+        return found
 
     def __len__(self) -> int:
         return len(self.data)
@@ -98,11 +112,13 @@ class Reports:
             require_type("parts", part, Reports)
             require_same(parts[0].mechanism, part.mechanism)
         ids = [part.ids for part in parts if part.ids is not None]
-        return cls(
+        found = cls(
             parts[0].mechanism,
             np.concatenate([part.data for part in parts]),
             np.concatenate(ids) if len(ids) == len(parts) else None,
         )
+        found.sources = frozenset().union(*(part.sources for part in parts))
+        return found
 
     def to_arrow(self) -> pa.Table:
         """An Arrow table with the column ``report`` (and ``id``); the spec is in its metadata."""
@@ -151,14 +167,32 @@ class Reports:
         import pyarrow.parquet as pq
 
         try:
-            with pq.ParquetFile(path) as file:
-                cls.from_arrow(file.schema_arrow.empty_table(), mechanism)
-                table = read_columns(file, {"report", "id"})
+            with nullcontext(path) if hasattr(path, "read") else pa.OSFile(str(path)) as opened:
+                with pq.ParquetFile(opened) as file:
+                    cls.from_arrow(file.schema_arrow.empty_table(), mechanism)
+                    table = read_columns(file, {"report", "id"})
+                source = fingerprint(opened)
         except FileNotFoundError:
             raise
         except (pa.ArrowException, OSError) as error:
             raise CorruptData(f"{str(path)!r} is not a Parquet file: {error}") from error
-        return cls.from_arrow(table, mechanism)
+        found = cls.from_arrow(table, mechanism)
+        found.sources = frozenset([source] if len(found) else [])
+        return found
+
+
+def fingerprint(file: Any) -> str:
+    """A name for the contents of an open file: SHA-256 of its size and of three samples.
+
+    Reports are random: files that agree in the samples hold the same reports, but for very small
+    ones, which are looked at as a whole. The end of a Parquet file has the sizes of all its parts.
+    """
+    size = file.seek(0, os.SEEK_END)
+    digest = hashlib.sha256(size.to_bytes(8, "big"))
+    for start in (0, (size - SAMPLE) // 2, size - SAMPLE):
+        file.seek(max(0, start))
+        digest.update(file.read(min(SAMPLE, size)))
+    return digest.hexdigest()[:SOURCE_DIGITS]
 
 
 def read_columns(file: Any, names: Collection[str]) -> pa.Table:

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from deniable.canonical import canonical, parsed
 from deniable.core.mechanism import SPEC_VERSION, Mechanism
 from deniable.core.registry import from_spec
-from deniable.core.reports import Reports, require_same
+from deniable.core.reports import SOURCE_DIGITS, Reports, require_same
 from deniable.errors import CorruptData, InvalidArgument, MismatchError, require_type
 
 if TYPE_CHECKING:
@@ -25,8 +25,6 @@ MAGIC = b"DNTALLY"
 _PREFIX = struct.Struct("<7sBI")
 _DIGEST_BYTES = 16
 _FINGERPRINTS = 1 << 256
-#: Hexadecimal digits of the fingerprint of a file.
-SOURCE_DIGITS = 32
 #: Reports in one tally; far below where 64-bit counts would overflow when tallies are merged.
 _MOST = 1 << 53
 #: Reports that are worth a thread.
@@ -39,8 +37,8 @@ class Tally:
     ``n`` is the number of reports. ``fingerprint`` is the sum of SHA-256(id) modulo 2**256 over the
     ``identified`` reports that carried an id: it does not depend on their order, and, unlike an
     exclusive or, a report that was counted twice does not vanish from it. ``sources`` are the
-    fingerprints of the files that were counted, where reports came from files: tallies that share
-    one do not merge.
+    fingerprints of the files that were counted, where reports came from files: no file is counted
+    twice.
     """
 
     def __init__(self, mechanism: Mechanism) -> None:
@@ -73,25 +71,24 @@ class Tally:
 
         require_type("reports", reports, Reports)
         require_same(self.mechanism, reports.mechanism)
+        sources = _joined(self.sources, reports.sources)
         if not len(reports):
             return self
         size = max(_LEAST_PIECE, -(-len(reports) // thread_count(threads)))
         pieces = [reports.data[start : start + size] for start in range(0, len(reports), size)]
         counts = reduce(np.add, run(self.mechanism.count, pieces))
         self._absorb(counts, len(reports), *_fingerprint(reports.ids))
+        self.sources = sources
         return self
 
     def merge(self, other: Tally) -> Tally:
         """A new tally with the reports of both. Run by the analyst."""
         require_type("other", other, Tally)
         require_same(self.mechanism, other.mechanism)
-        if twice := self.sources & other.sources:
-            files = "1 file was" if len(twice) == 1 else f"{len(twice):,} files were"
-            raise MismatchError(f"{files} counted in both tallies: their reports would count twice")
         result = Tally(self.mechanism)
+        result.sources = _joined(self.sources, other.sources)
         for part in (self, other):
             result._absorb(part.counts, part.n, part.identified, part.fingerprint)
-        result.sources = self.sources | other.sources
         return result
 
     def among(self, candidates: Iterable[str]) -> Tally:
@@ -157,6 +154,14 @@ class Tally:
 
     def __repr__(self) -> str:
         return f"<tally of {self.n} reports of {self.mechanism!r}>"
+
+
+def _joined(ours: frozenset[str], theirs: frozenset[str]) -> frozenset[str]:
+    """The files of both, unless they share one."""
+    if twice := ours & theirs:
+        files = "1 file was" if len(twice) == 1 else f"{len(twice):,} files were"
+        raise MismatchError(f"{files} counted before: their reports would count twice")
+    return ours | theirs
 
 
 def _fingerprint(ids: NDArray[np.uint8] | None) -> tuple[int, int]:

@@ -21,8 +21,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from deniable.core.mechanism import Mechanism
-from deniable.core.reports import ID_TYPE, Reports, from_wider_column, require_same
-from deniable.core.tally import SOURCE_DIGITS
+from deniable.core.reports import (
+    ID_TYPE,
+    Reports,
+    fingerprint,
+    from_wider_column,
+    require_same,
+)
 from deniable.errors import CorruptData, InvalidArgument, MismatchError
 from deniable.extras import pyarrow
 
@@ -34,8 +39,6 @@ BATCH_ROWS, BATCH_BYTES = 1 << 18, 1 << 22
 MOST_BYTES = 1 << 26
 #: Bytes of a column that are fetched at once: row groups may be larger than the memory.
 FETCHED = 1 << 22
-#: Bytes that a fingerprint looks at: at the beginning, in the middle and at the end.
-SAMPLE = 1 << 16
 _BUFFER = 1 << 20
 #: Files whose footers are read at once.
 _OPENED = 16
@@ -182,19 +185,6 @@ def digest(place: Place) -> str:
         while some := file.read(_BUFFER):
             found.update(some)
     return found.hexdigest()
-
-
-def fingerprint(file: Any) -> str:
-    """A name for the contents of an open file: SHA-256 of its size and of three samples.
-
-    Reports are random: files that agree in the samples hold the same reports, but for very small
-    ones, which are looked at as a whole. The end of a Parquet file has the sizes of all its parts.
-    """
-    size = file.size()
-    digest = hashlib.sha256(size.to_bytes(8, "big"))
-    for start in (0, (size - SAMPLE) // 2, size - SAMPLE):
-        digest.update(file.read_at(min(SAMPLE, size), max(0, start)))
-    return digest.hexdigest()[:SOURCE_DIGITS]
 
 
 def look(files: Iterable[Place], mechanism: Mechanism | None = None) -> list[ReportFile]:

@@ -68,7 +68,7 @@ def _merged(group: list[Any]) -> Source:
 
 def refuse_shared_files(parts: Sequence[Source]) -> None:
     """Refuse to count a file as a part of two."""
-    found = [part.sources for part in parts if not isinstance(part, Reports)]
+    found = [part.sources for part in parts]
     shared = sum(map(len, found)) - len(frozenset().union(*found))
     if shared:
         files = "1 file is" if shared == 1 else f"{shared:,} files are"
