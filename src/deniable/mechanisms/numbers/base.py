@@ -75,6 +75,15 @@ class NumberMechanism(Mechanism):
         """By how much `Moments.square` may be too small on average."""
         return 0.0
 
+    def binned(self, counts: Counts, low: Floats, high: Floats) -> tuple[Counts, Floats] | None:
+        """Counts of outputs, and how likely each is (bins x outputs), for densities.
+
+        The numbers of a bin are spread evenly from its ``low`` to its ``high``, which may be one
+        number. Outputs that bins hardly tell apart may be merged. None if a report is not drawn
+        from one such channel. Run by the analyst.
+        """
+        return None
+
     @abstractmethod
     def moments(self, counts: Counts, n: int) -> Moments:
         """The moments that the counts of n reports lead to. Run by the analyst."""

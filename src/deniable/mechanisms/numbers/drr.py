@@ -7,6 +7,7 @@ one bit (Ben Basat, Mitzenmacher and Vargaftik 2021) before randomised response.
 
 from __future__ import annotations
 
+import math
 from fractions import Fraction
 from functools import cached_property
 from typing import Any
@@ -200,6 +201,24 @@ class DRR(Scores):
         """The counts by shown offset (rows) and cell (columns)."""
         return counts.reshape(self.outcomes, 1 << self.shown).T
 
+    def binned(self, counts: Counts, low: Floats, high: Floats) -> tuple[Counts, Floats]:
+        """Counts by stratum and cell; strata whose thresholds stand closer than bins are merged."""
+        strata = 1 << min(self.shown, math.ceil(math.log2(max(1.0, len(low) / self.ell))))
+        below = np.zeros((len(low), strata, self.ell + 2))
+        below[:, :, -1] = 1.0
+        first, width = np.arange(strata)[:, None] / strata, 1 / strata
+        # P(ell x + t < j) for t of [first, first + width]; and the mean of it over x.
+        room = np.arange(1, self.ell + 1) - first
+        left, right = (self.ell * x[:, None, None] for x in (low, high))
+        at = np.clip((room - left) / width, 0.0, 1.0)
+        with np.errstate(invalid="ignore", divide="ignore"):
+            mean = (_ramp(room - left, width) - _ramp(room - right, width)) / (right - left)
+        below[:, :, 1:-1] = np.where(right > left, mean, at)
+        law = np.full((len(low), strata, self.outcomes), float(1 - self.share) / self.outcomes)
+        law[:, :, : self.ell + 1] += float(self.share) * np.diff(below)
+        merged = self.table(counts).reshape(strata, -1, self.outcomes).sum(axis=1)
+        return merged.ravel(), law.reshape(len(low), -1) / strata
+
     def fill(self, values: NDArray[Any], out: NDArray[Any], keystream: Keystream) -> None:
         from deniable.kernels.direct import keep_or_draw
 
@@ -236,3 +255,9 @@ def worst_case(share: Any, ell: Any) -> tuple[Any, Any]:
     missed = 1 - share
     ends = missed * (ell * (2 * ell + 1) / 6 - missed * ell**2 / 4) / (share * ell) ** 2
     return ends, np.maximum(ell - (ell - 1) / share, 0.0)
+
+
+def _ramp(x: Floats, width: float) -> Floats:
+    """The integral of min(max(x / width, 0), 1)."""
+    inside = np.clip(x, 0.0, width)
+    return np.asarray(inside**2 / (2 * width) + np.maximum(x - width, 0.0))

@@ -1,0 +1,118 @@
+"""What reports say about the shares f of k bins: a log-likelihood, its gradient and information."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from deniable.arrays import Floats
+from deniable.errors import InvalidArgument
+
+#: Rows of a channel sum to 1, up to this.
+ROUNDING = 1e-9
+
+
+class Observed(ABC):
+    """A log-likelihood l(f), up to a constant, that is concave in the shares f of all bins."""
+
+    @property
+    @abstractmethod
+    def bins(self) -> int:
+        """How many shares there are."""
+
+    @abstractmethod
+    def log_likelihood(self, f: Floats) -> float:
+        """l(f)."""
+
+    @abstractmethod
+    def gradient(self, f: Floats) -> Floats:
+        """dl / df."""
+
+    @abstractmethod
+    def root(self, f: Floats) -> Floats:
+        """R, with R R^T the expected information about the shares, where they are f."""
+
+
+@dataclass(frozen=True, eq=False)
+class Counted(Observed):
+    """How often each output came: N_y of n reports, with y as likely as (f P)_y.
+
+    l(f) = sum_y N_y log (f P)_y, with the information n P diag(1 / (f P)) P^T.
+    """
+
+    counts: Any
+    #: P, bins x outputs.
+    channel: Floats
+
+    def __post_init__(self) -> None:
+        counts = np.asarray(self.counts, dtype=np.float64)
+        if self.channel.ndim != 2 or counts.shape != self.channel.shape[1:]:
+            allowed = "counts of all outputs, and a channel with a column for each"
+            raise InvalidArgument("counts", counts.shape, allowed)
+        if np.any(counts < 0) or not np.isfinite(counts).all() or not counts.any():
+            raise InvalidArgument("counts", counts, "counts that are not negative, and not all 0")
+        off = np.abs(self.channel.sum(axis=1) - 1).max()
+        if np.any(self.channel <= 0) or not off <= ROUNDING:
+            allowed = "probabilities above 0 whose rows sum to 1"
+            raise InvalidArgument("channel", self.channel, allowed)
+        vars(self)["counts"] = counts
+
+    @property
+    def bins(self) -> int:
+        return len(self.channel)
+
+    def log_likelihood(self, f: Floats) -> float:
+        return float(self.counts @ np.log(f @ self.channel))
+
+    def gradient(self, f: Floats) -> Floats:
+        return np.asarray(self.channel @ (self.counts / (f @ self.channel)))
+
+    def root(self, f: Floats) -> Floats:
+        return np.asarray(self.channel * np.sqrt(self.counts.sum() / (f @ self.channel)))
+
+
+@dataclass(frozen=True, eq=False)
+class Linear(Observed):
+    """Unbiased numbers z = A f + noise, of which only the ``variances`` are known.
+
+    l(f) = -1/2 sum_i (z - A f)_i^2 / var_i, with the information A^T diag(1 / var) A. A may be
+    sparse, such as the sums of a tree. Variances must not depend on z.
+    """
+
+    z: Floats
+    #: A, numbers x bins: an array or a matrix of SciPy.
+    design: Any
+    variances: Floats
+
+    def __post_init__(self) -> None:
+        if self.design.ndim != 2 or not len(self.z) == len(self.variances) == self.design.shape[0]:
+            raise InvalidArgument("design", self.design.shape, f"{len(self.z)} rows")
+        if not np.all(self.variances > 0):
+            raise InvalidArgument("variances", self.variances, "numbers above 0")
+
+    @property
+    def bins(self) -> int:
+        return int(self.design.shape[1])
+
+    def log_likelihood(self, f: Floats) -> float:
+        return -float(((self.z - self.design @ f) ** 2 / self.variances).sum()) / 2
+
+    def gradient(self, f: Floats) -> Floats:
+        return np.asarray(self.design.T @ ((self.z - self.design @ f) / self.variances))
+
+    def root(self, f: Floats) -> Floats:
+        return self._root
+
+    @cached_property
+    def _root(self) -> Floats:
+        """The information is the same for all f, and no wider than there are bins."""
+        from scipy.linalg import qr
+        from scipy.sparse import issparse
+
+        dense = self.design.toarray() if issparse(self.design) else self.design
+        triangle = qr(dense / np.sqrt(self.variances)[:, None], mode="r", overwrite_a=True)[0]
+        return np.ascontiguousarray(triangle[: self.bins].T)
