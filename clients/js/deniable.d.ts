@@ -195,7 +195,12 @@ export interface Texts {
   title: string;
   about: string;
   /** Of a question: how it is asked, and its answers in words; what is missing is shown as its id. */
-  questions: { ask(name: string): string; answers(name: string, ids: string[]): string[] };
+  questions: {
+    ask(name: string): string;
+    answers(name: string, ids: string[]): string[];
+    /** Of a number, such as "hours"; or ''. */
+    unit(name: string): string;
+  };
   fields: { ask(name: string): string; answers(name: string, ids: string[]): string[] };
   /** What analysts look for first among free texts. */
   candidates(name: string): string[];

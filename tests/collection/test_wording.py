@@ -101,6 +101,7 @@ def test_texts_can_be_read(text):
     for make in (
         lambda: Wording(text),
         lambda: Wording("?", (text, "b")),
+        lambda: Wording(unit=text),
         lambda: Language(text),
         lambda: Language(about=text),
     ):
@@ -115,6 +116,7 @@ def test_texts_can_be_read(text):
         document(deniable=1), document(deniable=3), document(languages={}), document(languages=[]),
         document(languages={"en": []}), document(languages={"en": {"questions": [{}]}}),
         document(languages={"en": {"questions": [{"name": "way", "answers": 5}]}}),
+        document(languages={"en": {"questions": [{"name": "way", "unit": 5}]}}),
         document(languages={"en": {"title": 5}}), document(candidates=[]),
         document(candidates={"way": "tea"}), document(candidates={"way": [5]}),
         document(collection=5),
@@ -158,3 +160,20 @@ def test_all_languages_of_a_survey_are_in_one_document():
     )
     assert Texts.from_document(texts.document).title == "Ways"
     assert survey_of({**data, "language": "fr"}).texts.first.title == "Ways"
+
+
+@pytest.mark.parametrize("form", [{"edges": [6, 8]}, {"lo": 0, "hi": 24}])
+def test_the_unit_of_a_number_is_wording(form):
+    """It may be corrected and translated; the collection is the same without it."""
+    asked = {"name": "sleep", "ask": "How long?", "kind": "number", **form}
+    data = {"title": "Sleep", "epsilon": 1.0, "questions": [asked]}
+    texts = {"de": {"sleep": {"unit": "Stunden"}}}
+    measured = {**data, "questions": [{**asked, "unit": "hours"}], "texts": texts}
+    found = survey_of(measured)
+    assert found.collection == survey_of(data).collection
+    assert found.skeleton == survey_of(data).skeleton
+    units = [one.questions["sleep"].unit for one in found.texts.languages.values()]
+    assert units == ["hours", "Stunden"]
+    assert Texts.from_document(found.texts.document) == found.texts
+    with pytest.raises(InvalidArgument, match="unit"):
+        survey_of({**data, "questions": [{**asked, "unit": 5}]})

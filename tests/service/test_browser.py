@@ -159,16 +159,11 @@ def test_answers_by_mouse_are_shown_before_they_are_sent(browser, stranger, coll
     browser.one("#sick-0").click()
     browser.one("#field-team").send_keys("Legal")
     browser.one("#field-medicine").send_keys("melatonin")
-    for unclear in ("", "1,000", "12.500", "seven", "9" * 400):
-        browser.one("#field-sleep").send_keys(unclear)
-        browser.one("#form button").click()
-        assert browser.text("#error-sleep").startswith("Please write a number")
-        browser.one("#field-sleep").clear()
-    browser.one("#field-sleep").send_keys("7,5")
+    browser.one("#sleep-3").click()
     browser.one("#form button").click()
     browser.wait(lambda: browser.one("#check").is_displayed())
     answers = [node.text for node in browser.all("#reports .pair > div:first-child dd")]
-    assert answers[2] == "7.5"
+    assert answers[2] == "7 to 8"
     assert browser.driver.switch_to.active_element.text == "This is what leaves"
     assert count(collector) == 0
     body = browser.one("#body").get_attribute("textContent")
@@ -189,10 +184,10 @@ def test_answers_by_keyboard_alone(browser, stranger, collector):
 
     open_questionnaire(browser, collector.url)
     tab, space, down, enter = Keys.TAB, Keys.SPACE, Keys.ARROW_DOWN, Keys.ENTER
-    browser.keys(tab, space, down, tab, space, tab, "6", tab, "Design", tab, "none", enter)
+    browser.keys(tab, space, down, tab, space, tab, down, down, tab, "Design", tab, "none", enter)
     browser.wait(lambda: browser.one("#check").is_displayed())
     answers = [node.text for node in browser.all("#reports .pair > div:first-child dd")]
-    assert answers == ["sometimes", "yes", "6", "Design", "none"]
+    assert answers == ["sometimes", "yes", "6 to 7", "Design", "none"]
     browser.keys(*[tab] * 5)  # over the details of each report
     browser.keys(tab, tab, tab, enter)  # over what is sent, byte for byte
     browser.wait(lambda: browser.one("#done").is_displayed())
@@ -241,9 +236,9 @@ def test_going_back_and_loading_again_keep_the_coins(browser, stranger, collecto
 
 def check(browser, sick="#sick-1", medicine="none"):
     """Answer everything, up to what would be sent."""
-    for css in ("#smoking-0", sick):
+    for css in ("#smoking-0", sick, "#sleep-4"):
         browser.one(css).click()
-    for name, text in (("sleep", "8"), ("team", "Sales"), ("medicine", medicine)):
+    for name, text in (("team", "Sales"), ("medicine", medicine)):
         browser.one(f"#field-{name}").send_keys(text)
     browser.one("#form button").click()
     browser.wait(lambda: browser.one("#check").is_displayed())
@@ -504,7 +499,8 @@ SKIPPABLE = {
     "smoking": dn.GRR(dn.Choice(["never", "daily"], optional=True), 1.0),
     "sick": dn.GRR(dn.YesNo(optional=True), 1.0),
     "sleep": dn.OUE(dn.Bins([5, 6.5], optional=True), 1.0),
-    "height": dn.DRR(dn.Number(0, 250, 0.5, optional=True), 1.0),
+    "height": dn.DRR(dn.Number(0, 2500, 0.5, optional=True), 1.0),
+    "content": dn.DRR(dn.Number(0, 1, 0.1, optional=True), 0.5),
     "drug": dn.ORR(dn.Text("case", 12, optional=True), 1.0, cohorts=64, width=3),
 }
 #: In two languages; the words of one would like to be more than words.
@@ -524,7 +520,8 @@ def worded():
     """A site with every kind of question, a public field, and texts in two languages."""
     region = Field("region", ("north", "south"))
     asked = Collection.split(SKIPPABLE, 6.0, fields=(region,))
-    languages = {"de": GERMAN, "en": {"title": "Health"}}
+    measured = [{"name": "height", "unit": "mm"}, {"name": "sleep", "unit": "hours"}]
+    languages = {"de": GERMAN, "en": {"title": "Health", "questions": measured}}
     texts = {"deniable": 2, "collection": asked.digest, "languages": languages, "candidates": {}}
     return Site(asked.manifest, texts=canonical(texts))
 
@@ -540,11 +537,11 @@ def test_every_kind_of_question_can_be_skipped(browser):
     with serving(worded()) as site:
         open_questionnaire(browser, site.url)
         assert browser.text("#title") == "Health"
-        browser.one("#smoking-2").click()
-        browser.one("#sick-2").click()
+        for css in ("#smoking-2", "#sick-2", "#sleep-3", "#content-11"):
+            browser.one(css).click()
         browser.one("#form button").click()
-        assert browser.text("#error-sleep").endswith("Or tick the box.")
-        for name in ("sleep", "height", "drug"):
+        assert browser.text("#error-height").endswith("Or tick the box.")
+        for name in ("height", "drug"):
             browser.one(f"#skip-{name}").click()
             assert not browser.one(f"#field-{name}").is_enabled()
         browser.one("#form button").click()
@@ -555,7 +552,7 @@ def test_every_kind_of_question_can_be_skipped(browser):
         browser.one("#form button").click()
         browser.wait(lambda: browser.one("#check").is_displayed())
         answers = [node.text for node in browser.all("#reports .pair > div:first-child dd")]
-        assert answers == ["I would rather not answer"] * 5
+        assert answers == ["I would rather not answer"] * 6
         assert browser.text("#open") == "Sent as it is: region south."
         assert "these reports" not in browser.text("#check")
         assert "but for what is sent as it is" in browser.text("#stays")
@@ -568,23 +565,36 @@ def test_every_kind_of_question_can_be_skipped(browser):
 def test_numbers_say_what_happens_beyond_their_range(browser):
     with serving(worded()) as site:
         open_questionnaire(browser, site.url)
+        beyond = "Only this range counts: your device moves answers beyond it to its ends."
         hint = browser.text("#hint-height")
-        assert hint.startswith("From 0 to 250. Your device moves answers beyond these ends")
-        assert "steps of 0.5" in hint
-        assert browser.text("#hint-sleep").endswith("below 5; 5 to 6.5; 6.5 or more.")
-        for css in ("#smoking-0", "#sick-0", "#region-0"):
+        assert hint == f"From 0 to 2\u202f500 mm. {beyond} It rounds them to steps of 0.5."
+        assert "Only the range from 0 to 1 counts" in browser.text("#hint-content")
+        assert browser.text("#hint-sleep").startswith("In hours. A number on a limit")
+        for css in ("#smoking-0", "#sick-0", "#sleep-1", "#content-3", "#region-0"):
             browser.one(css).click()
-        for name, text in (("sleep", "7"), ("height", "300"), ("drug", "thirteen ages")):
-            browser.one(f"#field-{name}").send_keys(text)
-        browser.one("#form button").click()
-        assert "at most 12 bytes" in browser.text("#error-drug")
+        browser.one("#field-drug").send_keys("thirteen ages")
+        allowed = "from 0 to 2\u202f500."
+        without = "without a comma or point after the thousands:"
+        refused = {"1,000": f"{without} 1000.", "12.500": f"{without} 12500."}
+        for unclear in ("", "1 00", "seven", "9" * 400, *refused):
+            browser.one("#field-height").send_keys(unclear)
+            browser.one("#form button").click()
+            told = f"Please write a number {refused.get(unclear, allowed)} Or tick the box."
+            assert browser.text("#error-height") == told
+            assert "at most 12 bytes" in browser.text("#error-drug")
+            browser.one("#field-height").clear()
+        assert len(site.bodies()) == 0
+        browser.one("#field-height").send_keys("3 000,5")
         browser.one("#field-drug").clear()
         browser.one("#field-drug").send_keys("tea")
         browser.one("#form button").click()
         browser.wait(lambda: browser.one("#check").is_displayed())
+        answers = [seen(node.text) for node in browser.all("#reports .pair > div:first-child dd")]
+        assert answers == ["never", "yes", "5 to 6.5", "3\u202f000.5 mm", "0.3", "tea"]
         says = [seen(node.text) for node in browser.all("#reports .leaves dd")]
         assert says[0] in ("“never”", "“daily”", "“no answer”")
-        assert re.fullmatch(r"“(no answer|[\d.]+ to [\d.]+)”", says[3])
+        for said in says[3:5]:
+            assert re.fullmatch(r"“(no answer|[\d.]+ to [\d.]+)”", said)
         press(browser, "#send")
         assert len(site.bodies()) == 1
         leave(browser)
@@ -616,10 +626,10 @@ def test_people_read_their_language_and_words_stay_words(browser):
             assert browser.text("#about") == "<b>Alles</b>"
             assert browser.one("#fields").get_attribute("lang") == "de"
             asked = [node.text for node in browser.all("legend")]
-            assert asked == ["Rauchen Sie?", "Waren Sie krank?", "Wo?"]
+            assert asked == ["Rauchen Sie?", "Waren Sie krank?", "sleep", "content", "Wo?"]
             labels = [node.text for node in browser.all("#fields fieldset:first-child .radio")]
             assert labels == ["nie", "<i>täglich</i>", "I would rather not answer"]
-            assert browser.text("label[for=field-sleep]") == "sleep"  # no words: its name
+            assert browser.text("label[for=field-height]") == "height"  # no words: its name
             assert browser.all("#fields i, #about b") == []
         finally:
             speaking(browser, "en-US,en")

@@ -34,6 +34,7 @@ export function readTexts(bytes, client, preferred = globalThis.navigator?.langu
     Object((Array.isArray(language[list]) ? language[list] : []).find((one) => one?.name === name));
   const words = (list) => ({
     ask: (name) => (isText(wording(list, name).ask) ? wording(list, name).ask : name),
+    unit: (name) => (isText(wording(list, name).unit) ? wording(list, name).unit : ''),
     answers: (name, ids) => (isTexts(wording(list, name).answers, ids.length) ? wording(list, name).answers : ids),
   });
   return {

@@ -13,7 +13,7 @@ const document = {
     de: { title: 'Gesundheit', questions: [{ name: 'smoking', ask: 'Rauchen Sie?', answers: ['nie', 'täglich'] }] },
     en: {
       title: 'Health', about: 'All of it.', fields: [{ name: 'region', ask: 'Where?', answers: ['North', 'South'] }],
-      questions: [{ name: 'smoking', ask: 'Do you smoke?', answers: ['never'], unit: 'unknown' }, null, 5],
+      questions: [{ name: 'smoking', ask: 'Do you smoke?', answers: ['never'], scale: 'unknown' }, { name: 'sleep', unit: 'hours' }, null, 5],
       consent: 'unknown',
     },
     'pt-BR': { title: 'Saúde' },
@@ -37,6 +37,7 @@ test('what is missing or too short is shown as its id; unknown keys are ignored'
   assert.equal(en.questions.ask('smoking'), 'Do you smoke?');
   assert.deepEqual(en.questions.answers('smoking', ids), ids);
   assert.equal(en.questions.ask('sleep'), 'sleep');
+  assert.deepEqual(['sleep', 'smoking'].map(en.questions.unit), ['hours', '']);
   assert.equal(en.fields.ask('region'), 'Where?');
   assert.deepEqual(en.fields.answers('region', ['north', 'south']), ['North', 'South']);
   assert.deepEqual([en.candidates('drug'), en.candidates('constructor')], [['aspirin'], []]);

@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from deniable.answers.columns import as_doubles
+from deniable.answers.columns import UNIT, as_doubles
 from deniable.core.domain import (
     MAX_INTEGER_LABEL,
     MAX_SIZE,
@@ -318,6 +318,7 @@ class Bins(Listed):
             about="Numbers are counted in groups, such as below 15, 15 to 30, 30 or more.",
             parse=lambda text: _typed_edges(text),
         ),
+        "unit": UNIT,
     }
     edges: tuple[float, ...]
 

@@ -1,4 +1,4 @@
-"""Columns of numbers: the doubles of what people answered, and who answered nothing."""
+"""Columns of numbers: the doubles of what people answered, who answered nothing, and the unit."""
 
 from __future__ import annotations
 
@@ -8,8 +8,12 @@ from typing import Any
 import numpy as np
 
 from deniable.arrays import Bools, Floats
-from deniable.core.domain import refuse_what_is_no_column, to_list
+from deniable.core.domain import Key, refuse_what_is_no_column, to_list
 from deniable.errors import InvalidArgument, Unshown, is_number
+from deniable.texts import require_text
+
+#: What numbers are numbers of, for people to read: "hours".
+UNIT = Key(lambda unit: require_text("unit", unit), wording=True)
 
 
 def as_doubles(values: Any, optional: bool) -> tuple[Floats, Bools]:

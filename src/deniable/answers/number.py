@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from deniable.answers.columns import as_doubles, refuse_first
+from deniable.answers.columns import UNIT, as_doubles, refuse_first
 from deniable.core.domain import Domain, Key
 from deniable.errors import InvalidArgument, is_number, require_type
 
@@ -61,6 +61,7 @@ class Number(Domain):
         ),
         "step": Key(lambda step: _limit("step", step)),
         "outside": Key(lambda outside: _outside(outside), default="clip"),
+        "unit": UNIT,
         "wants": Key(lambda wants: check_wants(wants), default="mean", policy=True),
     }
     dtype = np.dtype(np.uint64)

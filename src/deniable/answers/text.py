@@ -88,10 +88,6 @@ class Text(Domain):
         named = {"fold": self.fold, "max_bytes": self.max_bytes}
         return {"kind": self.kind, "optional": self.optional, **named}
 
-    @classmethod
-    def _from_table(cls, table: Mapping[str, Any]) -> Domain:
-        return cls(table["fold"], table["max_bytes"])
-
     def sample(self) -> Sequence[int]:
         return [0, 1, 1 << 63, (1 << 64) - 1]
 

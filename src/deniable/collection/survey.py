@@ -243,7 +243,7 @@ def _texts(data: Mapping[str, Any], collection: Collection) -> Texts:
     given = data.get("texts", {})
     if not isinstance(given, Mapping):
         raise InvalidArgument("texts", given, "tables [texts.LANGUAGE.QUESTION]")
-    questions = {one["name"]: Wording(one["ask"]) for one in listed}
+    questions = {one["name"]: Wording(one["ask"], unit=one.get("unit", "")) for one in listed}
     first = Language(data["title"], data.get("about", ""), questions)
     languages = {own: _language(own, given.get(own, {}), first)}
     for tag, table in given.items():
@@ -262,12 +262,13 @@ def _language(tag: str, table: Any, known: Language) -> Language:
     for name, words in table.items():
         if name in plain:
             continue
-        _check_keys(f"{place}.{name}", words, {"ask", "answers"}, set())
+        _check_keys(f"{place}.{name}", words, {"ask", "answers", "unit"}, set())
         if not isinstance(words.get("answers", []), list):
             raise InvalidArgument(f"{place}.{name}", words["answers"], "a list of texts")
         before = questions.get(name, Wording())
         answers = tuple(words.get("answers", before.answers))
-        questions[name] = Wording(words.get("ask", before.ask), answers)
+        unit = words.get("unit", before.unit)
+        questions[name] = Wording(words.get("ask", before.ask), answers, unit)
     title, about = plain.get("title", known.title), plain.get("about", known.about)
     return Language(title, about, questions)
 

@@ -32,14 +32,17 @@ class Wording:
 
     ask: str = ""
     answers: tuple[str, ...] = ()
+    #: What a number is a number of: "hours".
+    unit: str = ""
 
     def __post_init__(self) -> None:
         require_text("ask", self.ask, empty=True)
+        require_text("unit", self.unit, empty=True)
         for answer in self.answers:
             require_text("answers", answer)
 
     def to_json(self, name: str) -> dict[str, Any]:
-        given = {"ask": self.ask, "answers": list(self.answers)}
+        given = {"ask": self.ask, "answers": list(self.answers), "unit": self.unit}
         return {"name": name, **{key: value for key, value in given.items() if value}}
 
 
@@ -111,8 +114,11 @@ class Texts:
 
     def ask(self, question: str) -> str:
         """The question in words, or its name."""
-        wording = self.first.questions.get(question)
-        return wording.ask if wording is not None and wording.ask else question
+        return self.wording(question).ask or question
+
+    def wording(self, question: str) -> Wording:
+        """The words of a question in the first language, as far as there are any."""
+        return self.first.questions.get(question, Wording())
 
     @cached_property
     def document(self) -> bytes:
@@ -158,7 +164,10 @@ def _language(data: Mapping[str, Any]) -> Language:
 
 def _wordings(listed: Sequence[Mapping[str, Any]]) -> dict[str, Wording]:
     return {
-        one["name"]: Wording(one.get("ask", ""), _listed(one.get("answers", []))) for one in listed
+        one["name"]: Wording(
+            one.get("ask", ""), _listed(one.get("answers", [])), one.get("unit", "")
+        )
+        for one in listed
     }
 
 

@@ -89,7 +89,7 @@ class Kind:
         keys = form.keys.items()
         found = {name: key.read(table[name]) for name, key in keys if name in table}
         whole = {name: key.default for name, key in keys} | found
-        return form._from_table({name: whole[name] for name, key in keys if not key.policy})
+        return form(**{name: whole[name] for name, key in keys if not (key.wording or key.policy)})
 
     def wanted(self, table: Mapping[str, Any]) -> tuple[str, ...]:
         """The tasks that a question in a survey file asks for; see `Domain.wanted`."""
@@ -226,11 +226,6 @@ class Domain:
         """The domain of a spec that has one of `spec_keys`; the values are not checked yet."""
         named = {name: value for name, value in spec.items() if name != "kind"}
         return cls(**named)
-
-    @classmethod
-    def _from_table(cls, table: Mapping[str, Any]) -> Domain:
-        """The domain of the keys of a survey's question, all there and read."""
-        return cls(**table)
 
     @classmethod
     def wanted(cls, table: Mapping[str, Any]) -> tuple[str, ...]:

@@ -10,7 +10,6 @@ from threading import Lock
 from typing import Any
 
 from deniable.collection.manifest import Asked
-from deniable.collection.wording import Wording
 from deniable.core.task import Query
 from deniable.errors import InvalidArgument
 from deniable.estimation import Estimate
@@ -115,7 +114,7 @@ class Analysis:
         found, name = self._estimate(query), query.question
         if found is None:
             return None
-        words = self._store.texts.first.questions.get(name, Wording()).answers
+        words = self._store.texts.wording(name).answers
         shown: dict[Any, str] = dict(
             zip(self._store.collection.question(name).domain.ids, words, strict=False)
         )

@@ -68,7 +68,8 @@ async function wordsOf({ name }, { domains }, texts) {
   // The client's own names of ranges are one more module to load.
   const ids = domain.edges ? ranges(domain.edges) : await domain.form.names?.(domain);
   const labels = ids && [...texts.questions.answers(name, ids), ...domain.optional ? ['no answer'] : []];
-  return { ask: texts.questions.ask(name), labels, suggestions: texts.candidates(name) };
+  const { ask, unit } = texts.questions;
+  return { ask: ask(name), unit: unit(name), labels, suggestions: texts.candidates(name) };
 }
 
 /** A report, beside the answers that it was made of: of drawn questions, only the drawn one. */

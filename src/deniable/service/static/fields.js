@@ -3,6 +3,8 @@ import { digits, tidy, utf8 } from '/client/core.js';
 import { el, isolated } from '/page.js';
 
 const FEW = 8;
+/** Numbers of so many steps are chosen from a row. */
+const MOST_STEPS = 12;
 const SKIP = 'I would rather not answer';
 
 function frame(name, input, hint) {
@@ -13,12 +15,12 @@ function frame(name, input, hint) {
 }
 
 /**
- * What `read` returns is an answer, null for a skip, or undefined where there is neither; what
- * `shown` returns are the words of that answer.
+ * What `read` returns is an answer, null for a skip, or undefined where there is neither, which
+ * `missing` explains; what `shown` returns are the words of that answer.
  */
 function field(node, focus, input, error, missing, read, shown) {
   const mark = (wrong) => {
-    error.textContent = wrong ? missing : '';
+    error.textContent = wrong ? missing() : '';
     input.setAttribute('aria-invalid', wrong);
   };
   node.addEventListener('input', () => mark(false));
@@ -34,22 +36,25 @@ function field(node, focus, input, error, missing, read, shown) {
   };
 }
 
-function radios({ name, ask, hint }, labels, answers) {
+const CHOOSE = () => 'Please choose one.';
+
+function radios({ name, ask, hint }, labels, answers, way = '') {
   const inputs = labels.map((_, i) => el('input', { type: 'radio', name, value: i, id: `${name}-${i}` }));
   const lines = inputs.map((input, i) => el('label', { class: 'radio' }, input, el('span', {}, labels[i])));
   const node = el('fieldset', { class: 'card', role: 'radiogroup' }, el('legend', {}, ask));
   const { error, about } = frame(name, node, hint);
-  node.append(...about, ...lines, error);
+  node.append(...about, el('div', { class: way }, ...lines), error);
   const chosen = (list) => list[inputs.findIndex((input) => input.checked)];
-  return field(node, () => inputs[0].focus(), node, error, 'Please choose one.',
+  return field(node, () => inputs[0].focus(), node, error, CHOOSE,
     () => chosen(answers), () => chosen(labels));
 }
 
-function labelled({ name, ask, hint }, input, missing, read, shown, ...more) {
+function labelled({ name, ask, hint, unit }, input, missing, read, shown, ...more) {
   input.id = `field-${name}`; // a question may be named like a part of the page
   const { error, about } = frame(name, input, hint);
   const label = el('label', { for: input.id, class: 'ask' }, ask);
-  const node = el('div', { class: 'card' }, label, ...about, input, ...more, error);
+  const shownInput = unit ? el('div', { class: 'measured' }, input, el('span', { 'aria-hidden': 'true' }, unit)) : input;
+  const node = el('div', { class: 'card' }, label, ...about, shownInput, ...more, error);
   return field(node, () => input.focus(), input, error, missing, read, shown);
 }
 
@@ -57,7 +62,7 @@ function list(question, labels, answers) {
   const options = labels.map((label, i) => el('option', { value: i }, label));
   const input = el('select', {}, el('option', { value: '' }, 'Choose …'), ...options);
   const chosen = (list) => list[input.selectedIndex - 1];
-  return labelled(question, input, 'Please choose one.', () => chosen(answers), () => chosen(labels));
+  return labelled(question, input, CHOOSE, () => chosen(answers), () => chosen(labels));
 }
 
 const oneOf = (question, labels, answers) =>
@@ -70,21 +75,37 @@ function listed(question, { labels }, answers) {
 }
 
 /** An input that people fill in, and a box for those who skip it. */
-function typed(question, input, missing, read, ...more) {
-  if (!question.optional) return labelled(question, input, missing, read, read, ...more);
+function typed(question, input, missing, read, shown, ...more) {
+  if (!question.optional) return labelled(question, input, missing, read, shown, ...more);
   const box = el('input', { type: 'checkbox', id: `skip-${question.name}` });
   box.addEventListener('change', () => { input.disabled = box.checked; });
   const skip = el('label', { class: 'radio' }, box, el('span', {}, SKIP));
-  const unless = (skipped) => () => (box.checked ? skipped : read());
-  return labelled(question, input, `${missing} Or tick the box.`, unless(null), unless(SKIP), ...more, skip);
+  const unless = (skipped, other) => () => (box.checked ? skipped : other());
+  return labelled(question, input, () => `${missing()} Or tick the box.`,
+    unless(null, read), unless(SKIP, shown), ...more, skip);
 }
 
-/** 6.5, and 6,5 as much of the world writes it. 1,000 and 1.000 may be 1 or 1000: no answer. */
-function parsed(written) {
-  const text = written.trim();
-  const plain = /^[-+]?(\d+([.,]\d*)?|[.,]\d+)$/.test(text) && !/^[-+]?[1-9]\d{0,2}[.,]\d{3}$/.test(text);
+/** A number for people: blanks part thousands, for commas and points mean two things. */
+const written = (x) => x.toLocaleString('en', { maximumSignificantDigits: 12 }).replaceAll(',', '\u202f');
+const measured = (x, unit) => (unit ? `${x}\u00a0${unit}` : x);
+
+const NUMBER = /^[-+]?(\d+([.,]\d*)?|[.,]\d+)$/;
+/** 1,000 and 1.000 may be 1 or 1000. */
+const UNCLEAR = /^[-+]?[1-9]\d{0,2}[.,]\d{3}$/;
+/** As typed, but for blanks and apostrophes between thousands, and with a plain minus. */
+const bare = (typed) => typed.trim().replace(/(?<=\d)[\s'\u2019](?=\d{3}(?!\d))/g, '').replace('\u2212', '-');
+
+/** 6.5, and 6,5 as much of the world writes it. */
+function parsed(typed) {
+  const text = bare(typed);
   const value = Number(text.replace(',', '.'));
-  return plain && Number.isFinite(value) ? value : undefined;
+  return NUMBER.test(text) && !UNCLEAR.test(text) && Number.isFinite(value) ? value : undefined;
+}
+
+function whyNot(typed, { lo, hi }) {
+  const text = bare(typed);
+  if (UNCLEAR.test(text)) return `Please write a number without a comma or point after the thousands: ${text.replace(/[.,]/, '')}.`;
+  return lo === undefined ? 'Please write a number, like 6.5 or 1000.' : `Please write a number from ${written(lo)} to ${written(hi)}.`;
 }
 
 /** The groups of numbers between edges, in words. */
@@ -93,24 +114,45 @@ export function ranges(edges) {
   return [`below ${words[0]}`, ...words.slice(1).map((word, i) => `${words[i]} to ${word}`), `${words.at(-1)} or more`];
 }
 
-function groups({ optional }, labels) {
-  const counted = optional ? labels.slice(0, -1) : labels;
-  return labels.length <= FEW ? `Only the group counts: ${counted.map(isolated).join('; ')}.` : '';
+/** The group of a number is chosen; any number of the group stands for it. */
+function groups(question, words) {
+  const { edges, unit } = question;
+  const hint = `${unit ? `In ${unit}. ` : ''}A number on a limit belongs to the higher group.`;
+  return listed({ ...question, hint }, words, [-Number.MAX_VALUE, ...edges]);
 }
 
-function span({ lo, hi, step, outside }) {
-  const steps = step ? ` Your device rounds it to steps of ${step}.` : '';
-  const beyond = outside === 'clip' ? ' Your device moves answers beyond these ends to the nearest end.' : '';
-  return `From ${lo} to ${hi}.${beyond}${steps}`;
+/** What the range does with an answer: always said. */
+function span({ lo, hi, step, outside, unit }) {
+  const limits = `From ${written(lo)} to ${measured(written(hi), unit)}.`;
+  if (outside === 'refuse') return limits;
+  const steps = step ? ` It rounds them to steps of ${written(step)}.` : '';
+  return `${limits} Only this range counts: your device moves answers beyond it to its ends.${steps}`;
 }
 
-function number(question, { labels }) {
-  const { lo, hi, outside } = question;
+const stepsOf = ({ lo, hi, step }) => (step ? Math.round((hi - lo) / step) : Infinity);
+
+/** Few steps are choices. */
+function scale(question) {
+  const { lo, hi, outside, unit, optional } = question;
+  const answers = Array.from({ length: stepsOf(question) + 1 }, (_, i) =>
+    Number((lo + i * question.step).toPrecision(12)));
+  const labels = answers.map((x) => measured(written(x), unit));
+  const hint = outside === 'refuse' ? ''
+    : `Only the range from ${written(lo)} to ${measured(written(hi), unit)} counts: beyond it, choose the nearest end.`;
+  const skip = optional ? [SKIP] : [];
+  return radios({ ...question, hint }, [...labels, ...skip], [...answers, ...skip.map(() => null)], 'scale');
+}
+
+function number(question, words) {
+  if (words.labels?.length <= FEW) return groups(question, words);
+  if (stepsOf(question) < MOST_STEPS) return scale(question);
+  const { lo, hi, outside, unit } = question;
   const input = el('input', { type: 'text', inputmode: 'decimal', autocomplete: 'off' });
   const refused = (x) => outside === 'refuse' && (x < lo || x > hi);
   const read = () => (refused(parsed(input.value)) ? undefined : parsed(input.value));
-  const missing = outside === 'refuse' ? `Please write a number from ${lo} to ${hi}.` : 'Please write a number, like 6.5 or 1000.';
-  return typed({ ...question, hint: labels ? groups(question, labels) : span(question) }, input, missing, read);
+  const hint = question.edges ? 'Only the group of your number counts.' : span(question);
+  const shown = () => measured(written(read()), unit);
+  return typed({ ...question, hint }, input, () => whyNot(input.value, question), read, shown);
 }
 
 function text(question, { suggestions }) {
@@ -121,7 +163,8 @@ function text(question, { suggestions }) {
   const { fold, max_bytes: most } = question;
   const bytes = () => utf8(tidy(input.value, fold)).length;
   const read = () => (bytes() && bytes() <= most ? input.value : undefined);
-  return typed({ ...question, hint }, input, `Please write something, in at most ${most} bytes: one for each plain letter, more for others.`, read, choices);
+  const missing = () => `Please write something, in at most ${most} bytes: one for each plain letter, more for others.`;
+  return typed({ ...question, hint }, input, missing, read, read, choices);
 }
 
 /** By kind: an input for a question, with `labels` in words, the ids or `suggestions`. */
@@ -132,7 +175,8 @@ export const FIELDS = {
   text,
 };
 
-export const fieldOf = (question, words) => FIELDS[question.kind]({ ...question, ask: words.ask }, words);
+export const fieldOf = (question, words) =>
+  FIELDS[question.kind]({ ...question, ask: words.ask, unit: words.unit }, words);
 
 /** A public field: its value is sent as it is. */
 export const openField = ({ name, values }, { ask, labels }) =>
