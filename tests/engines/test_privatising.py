@@ -303,6 +303,22 @@ def test_interrupted_work_goes_on_with_its_secret(answers, tmp_path):
     assert not secret.exists()
 
 
+def test_work_without_a_file_for_its_secret_leaves_all_or_nothing(answers, tmp_path):
+    interrupt(answers, tmp_path / "out", None)
+    assert list((tmp_path / "out").iterdir()) == []
+    assert len(privatised(answers, tmp_path, "out")) == 8
+    later = tmp_path / "later"
+
+    def taken(job):
+        (later / MARK).write_text("0" * 64)
+        (later / "smoking").mkdir()
+        return job
+
+    with pytest.raises(MismatchError, match="has reports of another run"):
+        privatise_files([answers], ASKED, later, engine=Through(LocalEngine(1), taken))
+    assert (later / "smoking").is_dir(), "it is another run's"
+
+
 def test_a_folder_takes_one_secret_plan_and_release(answers, tmp_path, monkeypatch):
     secret = tmp_path / "secret"
     interrupt(answers, tmp_path / "out", secret)
@@ -346,7 +362,9 @@ def test_answers_that_change_while_they_are_read_are_refused(answers, tmp_path):
             return super().results(job, pieces)
 
     with pytest.raises(CorruptData, match="changed while it was read: nothing of it is kept"):
-        privatise_files([answers], ASKED, tmp_path / "out", engine=Meddling(1))
+        privatise_files(
+            [answers], ASKED, tmp_path / "out", secret=tmp_path / "secret", engine=Meddling(1)
+        )
     assert len(reports(tmp_path / "out")) == 6
     assert list((tmp_path / "out" / UNFINISHED).iterdir()) == []
 

@@ -20,7 +20,7 @@ import shutil
 import stat
 import uuid
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import ExitStack, contextmanager, nullcontext, suppress
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -41,7 +41,7 @@ from deniable.engines.local import LocalEngine
 from deniable.errors import CorruptData, InvalidArgument, MismatchError, Unshown
 from deniable.extras import pyarrow
 from deniable.randomness import KEY_BYTES, WORD_BYTES, Keystream, derived_key
-from deniable.storage.files import create
+from deniable.storage.files import sync, sync_folder, write_new
 
 #: Bytes of the reports of a part: what a thread holds of each report.
 PART_BYTES = 1 << 26
@@ -201,6 +201,8 @@ class PrivatiseJob(Job[list[str]]):
             for number, rows in enumerate(parts):
                 for output in outputs:
                     output.write(number, rows)
+            for output in outputs:
+                output.finish()
             if digest(piece.place) != piece.fingerprint:
                 raise CorruptData(f"{piece.place} changed while it was read: nothing of it is kept")
             require_mark(Path(self.folder), self.coins)
@@ -255,12 +257,16 @@ class Output:
             self._writer = pq.ParquetWriter(self._fresh, table.schema, compression="none")
         self._writer.write_table(table)
 
-    def commit(self) -> str:
-        """Give the file its name, once its bytes are on the disk."""
+    def finish(self) -> None:
+        """Bring all bytes of the file to the disk."""
         if self._writer is not None:
             self._writer.close()
             with self._fresh.open("rb") as file:
-                os.fsync(file.fileno())
+                sync(file.fileno())
+
+    def commit(self) -> str:
+        """Give the finished file its name."""
+        if self._writer is not None:
             self._path.parent.mkdir(parents=True, exist_ok=True)
             self._fresh.replace(self._path)
         return self._name
@@ -347,7 +353,8 @@ def privatise_files(
 
     With ``secret``, a file that is made for it, work that was interrupted goes on where it ended;
     the file is removed in the end. It must never reach those who get the reports: with it, they
-    could undo them. Without it, the secret is kept in memory only. Returns the number of rows.
+    could undo them. Without it, the secret is kept in memory only, and work that ends with an error
+    leaves nothing. Returns the number of rows.
     """
     plan, place = Plan(reports_of(asked), tuple(keep)), Path(folder).resolve()
     _require_folders(plan)
@@ -369,11 +376,14 @@ def privatise_files(
     def watch(done: Partial[list[str]]) -> None:
         progress(sum(pieces[i].rows for i in done.pieces), total)
 
-    written = runner.run(job, pieces, before=before if ready else None, watch=watch)
-    if missing := set(written) - _written(place):
-        allowed = f"a folder that all workers share: {min(missing)} is not there"
-        raise InvalidArgument("folder", str(place), allowed)
+    with _all_or_nothing(place, coins) if secret is None else nullcontext():
+        written = runner.run(job, pieces, before=before if ready else None, watch=watch)
+        if missing := set(written) - _written(place):
+            allowed = f"a folder that all workers share: {min(missing)} is not there"
+            raise InvalidArgument("folder", str(place), allowed)
     shutil.rmtree(place / UNFINISHED)
+    for one in (place, *(path for path in place.rglob("*") if path.is_dir())):
+        sync_folder(one)  # the names of the files stay when the secret is gone
     if secret is not None:
         secret.unlink()
     return total
@@ -431,10 +441,7 @@ def _secret(path: Path | None, folder: Path) -> bytes:
     if path.exists():
         return _kept(path)
     if not (folder / MARK).exists():  # else the fresh one will be refused
-        with os.fdopen(create(path), "wb") as file:
-            file.write(fresh)
-            file.flush()
-            os.fsync(file.fileno())
+        write_new(path, fresh)
     return fresh
 
 
@@ -462,8 +469,8 @@ def _begin(folder: Path, coins: JobKeys) -> None:
     """Mark a new folder as one of this secret and plan, or find that it is."""
     folder.mkdir(parents=True, exist_ok=True)
     _require_room(folder)
-    with suppress(FileExistsError), os.fdopen(create(folder / MARK), "w") as file:
-        file.write(coins.commitment)
+    with suppress(FileExistsError):
+        write_new(folder / MARK, coins.commitment.encode())
     require_mark(folder, coins)
     shutil.rmtree(folder / UNFINISHED, ignore_errors=True)
     (folder / UNFINISHED).mkdir()
@@ -482,6 +489,23 @@ def require_mark(folder: Path, coins: JobKeys) -> None:
             "another release of deniable. To go on with that run, give its secret and the same "
             "options. Reports of both runs about the same people would cost them twice"
         )
+
+
+@contextmanager
+def _all_or_nothing(folder: Path, coins: JobKeys) -> Iterator[None]:
+    """After an error, remove what was written, unless another run took the folder over.
+
+    The secret is gone with the error. Whoever starts anew must not find reports of the same people.
+    """
+    try:
+        yield
+    except BaseException:
+        with suppress(InvalidArgument, MismatchError):
+            require_mark(folder, coins)
+            (folder / MARK).unlink()  # first: without it, no task that still runs names a file
+            for one in folder.iterdir():
+                shutil.rmtree(one, ignore_errors=True)
+        raise
 
 
 def _written(folder: Path) -> set[str]:

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import hashlib
-import os
 import time
 from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from tempfile import mkdtemp, mkstemp
+from tempfile import mkdtemp
 from urllib.parse import quote
 
 from deniable.canonical import canonical
@@ -22,6 +21,7 @@ from deniable.engines.local import LocalEngine
 from deniable.engines.progress import Progress, silent, watching
 from deniable.engines.selection import Reading, Selection
 from deniable.errors import CorruptData, InvalidArgument, require_type
+from deniable.storage.files import sync_folder, whole
 
 #: The values of the keys that tallies are made by.
 Group = tuple[str, ...]
@@ -132,17 +132,24 @@ def write_tallies(tallies: Tallies, by: Sequence[str], output: Path) -> dict[Pat
     Its names are the keys: ``output/region=north/week=1.tally``. The folder appears as a whole.
     """
     if not by:
-        write_whole(output, tallies[()].to_bytes())
+        _write(output, tallies[()].to_bytes())
         return {output: tallies[()]}
     fresh, written = Path(mkdtemp(dir=output.parent, prefix=f".{output.name}.")), {}
     for group, tally in tallies.items():
         names = [f"{key}={quote(value, safe='')}" for key, value in zip(by, group, strict=True)]
         inner = Path(*names[:-1], names[-1] + TALLY_SUFFIX)
         (fresh / inner).parent.mkdir(parents=True, exist_ok=True)
-        write_whole(fresh / inner, tally.to_bytes())
+        _write(fresh / inner, tally.to_bytes())
         written[output / inner] = tally
     fresh.rename(output)
+    sync_folder(output.parent)
     return written
+
+
+def _write(path: Path, data: bytes) -> None:
+    """Put a file into place: it has these bytes, or those that it had before."""
+    with whole(path) as file:
+        file.write(data)
 
 
 class Notes:
@@ -214,14 +221,4 @@ class Notes:
             "done": sorted(self._done.pieces),
             "groups": [[*group, len(data)] for group, data in sealed.items()],
         }
-        write_whole(self._path, seal(_MAGIC, header, b"".join(sealed.values())))
-
-
-def write_whole(path: Path, data: bytes) -> None:
-    """Put a file into place: it has these bytes, or those that it had before."""
-    handle, fresh = mkstemp(dir=path.parent, prefix=f".{path.name}.")
-    with os.fdopen(handle, "wb") as file:
-        file.write(data)
-        file.flush()
-        os.fsync(file.fileno())
-    Path(fresh).replace(path)
+        _write(self._path, seal(_MAGIC, header, b"".join(sealed.values())))

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import os
 import sqlite3
-import sys
 import tempfile
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
@@ -16,7 +15,7 @@ from glob import escape
 from pathlib import Path
 
 from deniable.errors import CorruptData, InvalidArgument, StoreUnavailable
-from deniable.storage.files import real_file
+from deniable.storage.files import real_file, sync, sync_folder
 
 #: Seconds to wait for another process.
 PATIENCE = 30.0
@@ -119,15 +118,9 @@ class Database:
             )
 
     def sync_folder(self) -> None:
-        """Make the names of the files durable. Windows has no such call, and needs none."""
-        if os.name == "nt":
-            return
+        """Make the names of the files durable."""
         try:
-            folder = os.open(self.path.parent, os.O_RDONLY)
-            try:
-                _sync(folder)
-            finally:
-                os.close(folder)
+            sync_folder(self.path.parent)
         except OSError as error:
             raise self._unavailable(error) from error
 
@@ -137,7 +130,7 @@ class Database:
             with os.fdopen(handle, "wb") as file:
                 file.write(contents)
                 file.flush()
-                _sync(file.fileno())
+                sync(file.fileno())
             os.link(temporary, self.path)  # unlike a rename, it never replaces a file
         finally:
             Path(temporary).unlink()
@@ -145,12 +138,3 @@ class Database:
 
     def _unavailable(self, error: Exception) -> StoreUnavailable:
         return StoreUnavailable(f"{self.path} cannot be used now, and no report was made: {error}")
-
-
-def _sync(handle: int) -> None:
-    if sys.platform == "darwin":
-        import fcntl
-
-        fcntl.fcntl(handle, fcntl.F_FULLFSYNC)
-    else:
-        os.fsync(handle)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import stat
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -35,6 +36,15 @@ def create(path: str | os.PathLike[str]) -> int:
     return handle
 
 
+def write_new(path: Path, data: bytes) -> None:
+    """A new file with these bytes, on the disk; FileExistsError if there is anything."""
+    with os.fdopen(create(path), "wb") as file:
+        file.write(data)
+        file.flush()
+        sync(file.fileno())
+    sync_folder(path.parent)
+
+
 @contextmanager
 def whole(path: Path) -> Iterator[BinaryIO]:
     """A file for its owner only that gets its name when it is complete, and on the disk."""
@@ -43,8 +53,30 @@ def whole(path: Path) -> Iterator[BinaryIO]:
     with os.fdopen(create(part), "wb") as file:
         yield file
         file.flush()
-        os.fsync(file.fileno())
+        sync(file.fileno())
     part.replace(path)
+    sync_folder(path.parent)
+
+
+def sync(handle: int) -> None:
+    """Wait until a file is on the disk, not in a cache of it."""
+    if sys.platform == "darwin":
+        import fcntl
+
+        fcntl.fcntl(handle, fcntl.F_FULLFSYNC)
+    else:
+        os.fsync(handle)
+
+
+def sync_folder(folder: Path) -> None:
+    """Make the names in a folder durable. Windows has no such call, and needs none."""
+    if os.name == "nt":
+        return
+    handle = os.open(folder, os.O_RDONLY)
+    try:
+        sync(handle)
+    finally:
+        os.close(handle)
 
 
 def identity(path: str | os.PathLike[str]) -> Identity | None:

@@ -96,10 +96,10 @@ def _asked(
 
 
 def _advice(folder: Path, secret: Path | None) -> str:
-    """How to go on without randomising an answer twice."""
+    """How to go on."""
     if secret is not None:
         return "Run the same command again to go on."
-    return f"Its secret is gone: delete {folder}, then start anew. With --secret, work can go on."
+    return f"{folder} is empty again: nothing was kept. With --secret, work can go on."
 
 
 def _told(asked: Mapping[str, Mechanism] | Collection) -> list[str]:
