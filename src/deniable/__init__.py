@@ -37,6 +37,8 @@ if TYPE_CHECKING:
     from deniable.estimation import Numbers as Numbers
     from deniable.estimation import combine as combine
     from deniable.estimation.testing import TestResult as TestResult
+    from deniable.estimation.testing import mean_test as mean_test
+    from deniable.estimation.testing import sample_size as sample_size
     from deniable.ledger import Ledger as Ledger
     from deniable.mechanisms import BLH as BLH
     from deniable.mechanisms import BRR as BRR
@@ -122,6 +124,8 @@ _HOMES = {
     "Frequencies": "estimation",
     "Numbers": "estimation",
     "TestResult": "estimation.testing",
+    "mean_test": "estimation.testing",
+    "sample_size": "estimation.testing",
     "Guarantee": "privacy",
     "Reports": "core.reports",
     "Tally": "core.tally",

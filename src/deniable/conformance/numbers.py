@@ -87,15 +87,19 @@ def _check_estimate(m: NumberMechanism, cells: Counts, law: Sequence[Fraction], 
 def simulated_errors(family: Family) -> None:
     """Squared errors of means are as the formula says for the numbers that were answered.
 
-    Null hypothesis: they have that variance and are normal, which makes their sum chi-square.
+    And that is not less than the least variance of means that are the same. Null hypothesis: they
+    have that variance and are normal, which makes their sum chi-square.
     """
     from scipy.stats import chi2
 
     runs, n = 300, 5_000
     for m in large(family):
         for x in _populations(n).values():
+            least, formula = m.least_variance(float(x.mean()), n), m.variance_for(x, n)
+            found = f"the variance {formula} is below the least, {least}"
+            check(formula < least * (1 - 1e-9), "simulated_errors", m, found)
             errors = [mean - x.mean() for mean, *_ in _simulated(m, x, runs)]
-            square = float(np.sum(np.square(errors))) / m.variance_for(x, n)
+            square = float(np.sum(np.square(errors))) / formula
             p_value = 2 * min(float(chi2.cdf(square, runs)), float(chi2.sf(square, runs)))
             found = f"errors are {square / runs:.3f} of the formula, p-value {p_value:.1e}"
             check(p_value < FALSE_ALARM, "simulated_errors", m, found)

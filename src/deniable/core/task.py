@@ -139,6 +139,25 @@ class Task(ABC):
         questions, that adds to the error. Run by the analyst, before anybody is asked.
         """
 
+    def sample_size(
+        self,
+        mechanism: Mechanism,
+        difference: float,
+        *,
+        power: float,
+        confidence: float,
+        alternative: str,
+        **plan: Any,
+    ) -> int:
+        """How many respondents a test of what is estimated needs: see `deniable.sample_size`.
+
+        A ``plan`` says what is expected of the answers. Refused by tasks without a test. Run by the
+        analyst, before anybody is asked.
+        """
+        raise InvalidArgument(
+            "mechanism", mechanism, f"one for a task with a test, not {self.name}"
+        )
+
     def queries_of(self, mechanism: Mechanism) -> dict[str, Query]:
         """The queries that make sense for the sums of this mechanism. Run by the analyst."""
         return {name: query for name, query in self.queries.items() if query.suits(mechanism)}

@@ -16,6 +16,7 @@ from deniable.estimation.frequencies.intervals import check_confidence, two_side
 from deniable.estimation.numbers.estimate import MEAN, Numbers, Statistic
 from deniable.estimation.numbers.moments import pooled
 from deniable.estimation.parts import about_one_question, tally_of
+from deniable.estimation.testing.planning import mean_sample_size
 from deniable.mechanisms.numbers import Moments, NumberMechanism
 
 METHOD = "unbiased"
@@ -77,6 +78,9 @@ class NumbersTask(Task):
             population=population,
             simultaneous=simultaneous,
         )
+
+    def sample_size(self, mechanism: Mechanism, difference: float, **plan: Any) -> int:
+        return mean_sample_size(_numbers(mechanism), difference, **plan)
 
 
 class MeanTask(NumbersTask):

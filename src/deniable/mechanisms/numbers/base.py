@@ -53,6 +53,27 @@ class Moments:
         return min(max(found, LEAST_SHARE * self.variance, self.least), self.largest)
 
 
+@dataclass(frozen=True)
+class Binary:
+    """Reports that are one of two, the upper with probability (x - low) / (high - low) for all x.
+
+    So of respondents who are a sample of everyone it is binomial how many are the ``upper`` one,
+    and depends on the mean only.
+    """
+
+    upper: int
+    low: float
+    high: float
+
+    def chance(self, mean: float) -> float:
+        """How likely a report is the upper one if this is the mean; a probability in any case."""
+        return min(max((mean - self.low) / (self.high - self.low), 0.0), 1.0)
+
+    def mean(self, chance: float) -> float:
+        """The mean with which a report is the upper one with this probability."""
+        return self.low + (self.high - self.low) * chance
+
+
 class NumberMechanism(Mechanism):
     """A mechanism for numbers of a range, whose counts have a mean.
 
@@ -87,6 +108,18 @@ class NumberMechanism(Mechanism):
     @abstractmethod
     def moments(self, counts: Counts, n: int) -> Moments:
         """The moments that the counts of n reports lead to. Run by the analyst."""
+
+    def least_variance(self, mean: float, n: int) -> float:
+        """The least variance that the mean of n respondents can have whose mean is this one.
+
+        0 if nothing is known. Estimated variances are not less: where nearly all answers are at
+        one end, reports need not show the rare ones. Run by the analyst.
+        """
+        return 0.0
+
+    def binary(self, counts: Counts) -> Binary | None:
+        """The counts of reports that are one of two; None if there are more. Run by the analyst."""
+        return None
 
     @abstractmethod
     def variance_for(self, x: Floats, n: int) -> float:

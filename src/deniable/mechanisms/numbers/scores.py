@@ -9,7 +9,7 @@ from functools import cached_property
 import numpy as np
 
 from deniable.arrays import Counts, Floats
-from deniable.mechanisms.numbers.base import Moments, NumberMechanism
+from deniable.mechanisms.numbers.base import Binary, Moments, NumberMechanism
 
 #: Reports that a stratum has on average, at least.
 PER_STRATUM = 50
@@ -70,7 +70,7 @@ class Scores(NumberMechanism):
         mean, variance = stratified(strata.sum(axis=1), self.scores)
         most, largest = (self.worst_variance(n, sampled=sampled) for sampled in (True, False))
         few = n < FEW or n * self.random_share < FEW_DRAWN
-        least = float(np.interp(mean, *self._least_noise)) / n
+        least = self.least_variance(mean, n)
         return Moments(
             n=n,
             mean=mean,
@@ -93,6 +93,14 @@ class Scores(NumberMechanism):
         n Var is the mean noise of all respondents, at least, and that is at least H(their mean).
         """
         return lower_hull(GRID, self.noise(GRID))
+
+    def least_variance(self, mean: float, n: int) -> float:
+        return float(np.interp(mean, *self._least_noise)) / n
+
+    def binary(self, counts: Counts) -> Binary | None:
+        if len(self.exact_scores) != 2:
+            return None
+        return Binary(int(self.table(counts)[:, 1].sum()), *self.scores.tolist())
 
     def variance_for(self, x: Floats, n: int) -> float:
         return float(self.noise(np.asarray(x)).mean()) / n

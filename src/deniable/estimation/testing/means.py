@@ -1,0 +1,224 @@
+"""Tests of means: is the mean of everyone a given number, and are the means of two groups equal?
+
+Respondents are a sample of everyone, so the variance V of an estimated mean x has both their
+answers and the randomness of their reports in it. Against a number c,
+
+    z = (x - c) / sqrt max(V, H(c) / n),
+
+where H(c) / n is the least variance that reports with the mean c can have: V is estimated from the
+reports, which need not show rare answers that are far away. Of two samples of different people
+
+    z = (x1 - x2) / sqrt (V1 + V2),
+
+whatever their mechanisms, epsilons and sizes. A report that is one of two is binomial. Its test is
+exact, and is used where the normal law is not good enough yet.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any, Self
+
+from deniable.core.reports import Reports
+from deniable.core.stored import Source
+from deniable.core.tally import Tally
+from deniable.errors import InvalidArgument, MismatchError, TooFew, is_number
+from deniable.estimation.frequencies.intervals import check_confidence
+from deniable.estimation.parts import refuse_shared_files, tally_of
+from deniable.estimation.testing.binomial import BinomialTest
+from deniable.estimation.testing.normal import NormalTest, check_alternative
+from deniable.estimation.testing.planning import LEAST_REPORTS
+from deniable.estimation.testing.result import TestResult
+from deniable.mechanisms.numbers import Binary, Moments, NumberMechanism
+
+#: From so many reports on the normal law is used where an exact one is known, too.
+ENOUGH = 200
+#: One-sided tests of fewer reports are said to be less exact for answers that are mostly equal.
+ENOUGH_ONE_SIDED = 1_000
+#: Results say how likely a difference of this share of hi - lo is to be found.
+DETECTABLE = 0.05
+
+_CLAIMS = {
+    "two-sided": ("the mean differs from {0}", "the means differ"),
+    "greater": ("the mean is above {0}", "the first mean is above the second"),
+    "less": ("the mean is below {0}", "the first mean is below the second"),
+}
+_HYPOTHESES = {
+    "two-sided": ("the mean is {0}", "the means are equal"),
+    "greater": ("the mean is at most {0}", "the first mean is at most the second"),
+    "less": ("the mean is at least {0}", "the first mean is at least the second"),
+}
+
+
+def mean_test(
+    sample: Source,
+    other: Source | float,
+    *,
+    alternative: str = "two-sided",
+    confidence: float = 0.95,
+) -> TestResult:
+    """Whether the mean of everyone is a number, or equal in the groups of two samples.
+
+    A sample is a tally, or reports, of one question about a number. Two samples must be of
+    different people: no strata that overlap, and no two rounds of one collection. They may have
+    different mechanisms and epsilons. With ``alternative`` "greater" only a larger mean (of the
+    first sample) speaks against the hypothesis, with "less" only a smaller one.
+    """
+    sides = check_alternative(alternative), check_confidence(confidence)
+    one = _Sample.of("sample", sample)
+    if not isinstance(other, Source):
+        return _of_one(one, one.number(other), *sides)
+    _refuse_same_people(sample, other)
+    return _of_two(one, _Sample.of("other", other), *sides)
+
+
+@dataclass(frozen=True)
+class _Sample:
+    """Numbers of 0..1, what is known of their mean, and the reports if they are one of two."""
+
+    mechanism: NumberMechanism
+    moments: Moments
+    binary: Binary | None
+
+    @classmethod
+    def of(cls, name: str, source: Any) -> Self:
+        if not isinstance(source, Source):
+            raise InvalidArgument(name, source, "a tally or reports of one round")
+        m, tally = source.mechanism, tally_of(source)
+        if not isinstance(m, NumberMechanism):
+            raise InvalidArgument(name, m, "reports about a number, from which a mean is estimated")
+        if m.domain.optional:
+            allowed = "about a question that nobody may skip: no test of means counts skips yet"
+            raise InvalidArgument(name, m.domain, allowed)
+        if tally.n < LEAST_REPORTS:
+            raise TooFew(f"{tally.n} reports are too few for a test: {LEAST_REPORTS} would do")
+        return cls(m, m.moments(tally.counts, tally.n), m.binary(tally.counts))
+
+    @property
+    def n(self) -> int:
+        return self.moments.n
+
+    @property
+    def width(self) -> float:
+        """What 1 is in the unit of the answers."""
+        return self.mechanism.domain.hi - self.mechanism.domain.lo
+
+    def number(self, other: Any) -> float:
+        """A mean to be tested, if answers can have it."""
+        domain = self.mechanism.domain
+        if not is_number(other) or not domain.lo <= other <= domain.hi:
+            allowed = f"a number from {domain.lo:.12g} to {domain.hi:.12g}, a tally or reports"
+            raise InvalidArgument("other", other, allowed)
+        return float(other)
+
+    def answer(self, x: float) -> str:
+        """A number of 0..1 in the unit of the answers, as people read it."""
+        return _plain(self.mechanism.domain.lo + self.width * x)
+
+
+def _of_one(one: _Sample, value: float, alternative: str, confidence: float) -> TestResult:
+    c = (value - one.mechanism.domain.lo) / one.width
+    if one.binary is not None and one.n < ENOUGH:
+        exact = BinomialTest(one.binary, one.n, c, alternative, confidence)
+        return _result((one,), (c + exact.effect,), exact, (-c, 1 - c), _plain(value))
+    x, variance = one.moments.mean, one.moments.variance
+    error = math.sqrt(max(variance, one.mechanism.least_variance(c, one.n)))
+    test = NormalTest(x - c, error, math.sqrt(variance), alternative, confidence)
+    return _result((one,), (x,), test, (-c, 1 - c), _plain(value))
+
+
+def _of_two(one: _Sample, two: _Sample, alternative: str, confidence: float) -> TestResult:
+    domains = [sample.mechanism.domain for sample in (one, two)]
+    if domains[0] != domains[1]:
+        first, second = map(repr, domains)
+        raise MismatchError(f"these are answers to different questions: {first}, {second}")
+    means = one.moments.mean, two.moments.mean
+    error = math.sqrt(one.moments.variance + two.moments.variance)
+    test = NormalTest(means[0] - means[1], error, error, alternative, confidence)
+    return _result((one, two), means, test, (-1.0, 1.0), None)
+
+
+def _result(
+    samples: tuple[_Sample, ...],
+    means: tuple[float, ...],
+    test: NormalTest | BinomialTest,
+    limits: tuple[float, float],
+    value: str | None,
+) -> TestResult:
+    """What a test of numbers of 0..1 found, in the unit of the answers.
+
+    ``limits`` are the least and the largest effect, ``value`` is the mean that was tested.
+    """
+    first, case = samples[0], value is None
+    detectable = DETECTABLE * first.width
+    claim, hypothesis = (
+        words[test.alternative][case].format(value) for words in (_CLAIMS, _HYPOTHESES)
+    )
+    found = test.p_value <= 1 - test.confidence
+    power = test.power(DETECTABLE)
+    low, high = test.interval(*limits)
+    return TestResult(
+        hypothesis=hypothesis,
+        sentence=_sentence(claim, [first.answer(x) for x in means], test.p_value, found),
+        note=_note(samples, test, None if found else power),
+        measure=test.measure,
+        statistic=test.statistic,
+        p_value=test.p_value,
+        effect_name="difference",
+        effect=first.width * test.effect,
+        interval=(first.width * low, first.width * high),
+        confidence=test.confidence,
+        power=power,
+        detectable=detectable,
+        n=tuple(sample.n for sample in samples),
+        method=test.method,
+        source="; ".join(dict.fromkeys(str(sample.mechanism) for sample in samples)),
+    )
+
+
+def _sentence(claim: str, means: list[str], p_value: float, found: bool) -> str:
+    """The result as a person would say it."""
+    are = "it is" if len(means) == 1 else "they are"
+    p = f"p = {p_value:.2g}" if p_value >= 1e-6 else "p < 0.000001"
+    shown = claim[0].upper() + claim[1:] if found else f"The reports do not show that {claim}"
+    return f"{shown}: {are} estimated as {' and '.join(means)} ({p})."
+
+
+def _note(
+    samples: tuple[_Sample, ...], test: NormalTest | BinomialTest, power: float | None
+) -> str:
+    """What to keep in mind; with the power where nothing was found."""
+    notes = []
+    if power is not None:
+        difference = _plain(DETECTABLE * samples[0].width)
+        notes.append(f"A difference of {difference} would be found with probability {power:.2g}.")
+    if len(samples) > 1:
+        notes.append("This holds if nobody is in both samples.")
+    few = min(sample.n for sample in samples) < ENOUGH_ONE_SIDED
+    if few and test.alternative != "two-sided" and test.method == NormalTest.method:
+        notes.append(
+            f"Where most answers are at one end of the range, one-sided tests need "
+            f"{ENOUGH_ONE_SIDED:,} reports."
+        )
+    return " ".join(notes)
+
+
+def _plain(number: float) -> str:
+    """As people write it, with four digits that count: 43,120."""
+    return f"{float(f'{number:.4g}'):,.12g}"
+
+
+def _refuse_same_people(one: Source, two: Source) -> None:
+    """Refuse two samples that are known to share reports."""
+    tallies = [part for part in (one, two) if isinstance(part, Tally) and part.fingerprint]
+    same = len({tally.fingerprint for tally in tallies}) < len(tallies)
+    columns = [
+        part.ids for part in (one, two) if isinstance(part, Reports) and part.ids is not None
+    ]
+    if len(columns) == 2:
+        first, second = ({row.tobytes() for row in ids} for ids in columns)
+        same = not first.isdisjoint(second)
+    if one is two or same:
+        raise InvalidArgument("other", two, "of other people: these reports are in both samples")
+    refuse_shared_files([one, two])
