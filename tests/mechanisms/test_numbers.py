@@ -1,6 +1,7 @@
 """Means of numbers: dithered randomised response, decoded by its public offsets."""
 
 import itertools
+import math
 from fractions import Fraction
 
 import numpy as np
@@ -11,6 +12,7 @@ import deniable as dn
 from deniable.answers.number import GRID
 from deniable.conformance import numbers as laws
 from deniable.errors import InvalidArgument, MismatchError
+from deniable.estimation.numbers.moments import pooled
 from deniable.mechanisms.numbers.drr import DRR, worst_case
 from deniable.mechanisms.numbers.scores import PER_STRATUM, merged, stratified
 from deniable.privacy import exact_channel
@@ -393,3 +395,16 @@ def test_few_reports_have_an_estimate_too():
         e = m.tally(m.privatize([0.5] * n)).estimate()
         assert np.isfinite([e.mean, *e.mean_interval]).all()
         assert e.mean_interval[0] <= 0 < 1 <= e.mean_interval[1] or n > 1
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("epsilon", "ell"), [(1.0, 1), (4.0, 16)])
+def test_intervals_cover_the_spread_of_answers(epsilon, ell):
+    """Null hypothesis: they cover the variance of x with probability 0.92 or more."""
+    m, n, runs = DRR(dn.Number(0, 1), epsilon, ell=ell), 1_000, 300
+    for name, x in skewed(n).items():
+        data = m.privatize(np.tile(x, runs), np.random.default_rng(1)).data.reshape(runs, n)
+        found = [pooled([m.moments(m.count(row), n)], [1.0]) for row in data]
+        errors = [abs(one.spread - x.var()) / math.sqrt(one.spread_variance) for one in found]
+        hits = sum(error <= 1.96 for error in errors)
+        assert binom.cdf(hits, runs, 0.92) > FALSE_ALARM, (name, hits / runs)

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
+from deniable.arrays import Floats
 from deniable.mechanisms.numbers import Moments
 from deniable.mechanisms.numbers.base import LARGEST
 
@@ -23,17 +25,22 @@ def pooled(parts: Sequence[Moments], variances: Sequence[float]) -> Moments:
     return Moments(
         n=n,
         mean=float(w @ [part.mean for part in parts]),
-        square=_square(w.tolist(), parts),
         variance=float(w**2 @ [part.variance for part in parts]),
         least=float(w**2 @ [part.least for part in parts]),
         largest=float(w**2 @ [part.largest for part in parts]) + between * LARGEST,
+        **_squares(w, parts),
     )
 
 
-def _square(weights: Sequence[float], parts: Sequence[Moments]) -> float | None:
-    """That of the parts that know it."""
-    known = [
-        (w, one.square) for w, one in zip(weights, parts, strict=True) if one.square is not None
-    ]
-    total = sum(w for w, _ in known)
-    return sum(w * square for w, square in known) / total if known else None
+def _squares(w: Floats, parts: Sequence[Moments]) -> dict[str, Any]:
+    """The mean square of the parts that know it, and its covariances with the mean."""
+    known = np.array([one.square is not None for one in parts])
+    if not known.any():
+        return {"square": None}
+    both = np.column_stack([w, w * known / w[known].sum()])
+    square, covariances = 0.0, np.zeros((2, 2))
+    for weights, one in zip(both, parts, strict=True):
+        square += weights[1] * (one.square or 0.0)
+        own = np.diag([one.variance, 0.0]) if one.covariances is None else one.covariances
+        covariances += np.outer(weights, weights) * own
+    return {"square": float(square), "covariances": covariances}

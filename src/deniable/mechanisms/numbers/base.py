@@ -10,6 +10,8 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import ClassVar
 
+import numpy as np
+
 from deniable.answers.number import GRID, Number
 from deniable.arrays import Counts, Floats
 from deniable.core.mechanism import Mechanism
@@ -33,6 +35,8 @@ class Moments:
     #: The least and the largest that the variance about the respondents themselves can be.
     least: float
     largest: float
+    #: The covariances of the mean and ``square`` where respondents are a sample, as observed.
+    covariances: Floats | None = None
 
     @property
     def spread(self) -> float:
@@ -40,6 +44,19 @@ class Moments:
         if self.square is None:
             return 0.0
         return min(max(self.square - self.mean**2 + self.variance, 0.0), LARGEST)
+
+    @property
+    def spread_variance(self) -> float | None:
+        """That of ``square - mean**2``, where respondents are a sample; None if nothing is known.
+
+        Rather too large for the spread among the respondents themselves. To first order it is that
+        of ``square`` minus 2 E[x] times the mean; where all answer lo or hi little is left but the
+        second order, 2 Var(mean)^2.
+        """
+        if self.covariances is None:
+            return None
+        turn = np.array([-2 * self.mean, 1.0])
+        return float(turn @ self.covariances @ turn) + 2 * self.variance**2
 
     def variance_about(self, *, everyone: bool) -> float:
         """The variance of the mean about everyone, or about the respondents.

@@ -5,6 +5,7 @@ from __future__ import annotations
 from abc import abstractmethod
 from fractions import Fraction
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 
@@ -74,17 +75,27 @@ class Scores(NumberMechanism):
         return Moments(
             n=n,
             mean=mean,
-            square=self._square(strata),
             variance=most if few else min(max(variance, least), most),
             least=largest if few else least,
             largest=largest,
+            **self._square(strata, few),
         )
 
-    def _square(self, strata: Counts) -> float | None:
+    def _square(self, strata: Counts, few: bool) -> dict[str, Any]:
+        """The mean square, and its covariances with the mean."""
         if self.squares is None:
-            return None
-        sums = (strata * self.squares.reshape(-1, *strata.shape[1:])).sum(axis=(1, 2))
-        return float((sums / strata.sum(axis=(1, 2))).mean())
+            return {"square": None}
+        by_cell = strata.reshape(len(strata), -1)
+        scores = np.tile(self.scores, strata.shape[1])
+        squares = self.squares.reshape(len(strata), -1)
+        (square, of_square), (_, of_mean), (_, of_both) = (
+            stratified(by_cell, one) for one in (squares, scores, squares + scores)
+        )
+        both = (of_both - of_square - of_mean) / 2
+        if few:
+            most = np.square([np.ptp(scores), np.ptp(squares)]) / (4 * by_cell.sum())
+            return {"square": square, "covariances": np.diag(most)}
+        return {"square": square, "covariances": np.array([[of_mean, both], [both, of_square]])}
 
     @cached_property
     def _least_noise(self) -> tuple[Floats, Floats]:
@@ -131,9 +142,12 @@ def merged(table: Counts, wanted: int) -> Counts:
 
 
 def stratified(by_cell: Counts, scores: Floats) -> tuple[float, float]:
-    """The mean score of all strata, and its variance for a sample."""
+    """The mean score of all strata, and its variance for a sample.
+
+    Strata may have ``scores`` of their own, a row for each.
+    """
     sizes = by_cell.sum(axis=1)
-    means = by_cell @ scores / sizes
+    means = (by_cell * scores).sum(axis=1) / sizes
     squares = (by_cell * (scores - means[:, None]) ** 2).sum(axis=1) / np.maximum(sizes - 1, 1)
     return float(means.mean()), float((squares / sizes).sum() / len(sizes) ** 2)
 
