@@ -68,9 +68,10 @@ def test_what_does_not_go_together_is_refused(answers, tmp_path, monkeypatch, op
     assert not (tmp_path / "out").exists()
 
 
-@pytest.mark.parametrize(("secret", "advice"), [(True, "same command again"), (False, "delete")])
+@pytest.mark.parametrize(
+    ("secret", "advice"), [(True, "same command again"), (False, "start anew")]
+)
 def test_an_interruption_says_how_to_go_on(answers, tmp_path, monkeypatch, secret, advice):
-    """Without a secret that is kept, to start anew beside the first reports costs people twice."""
     (tmp_path / "m.json").write_text(json.dumps(dn.GRR(["daily", "never"], 1.0).to_spec()))
 
     def interrupted(*given, **named):

@@ -71,7 +71,7 @@ def privatize(
                 progress=lambda done, total: progress.update(task, completed=done, total=total),
             )
     except KeyboardInterrupt:
-        typer.echo(f"Interrupted. {_advice(folder, secret)}", err=True)
+        typer.echo(f"Interrupted. {_advice(secret)}", err=True)
         raise typer.Exit(130) from None
     typer.echo(f"{folder}: {rows:,} people")
     for line in _told(asked):
@@ -95,11 +95,11 @@ def _asked(
     return {column: read_mechanism(spec)}
 
 
-def _advice(folder: Path, secret: Path | None) -> str:
+def _advice(secret: Path | None) -> str:
     """How to go on."""
     if secret is not None:
         return "Run the same command again to go on."
-    return f"{folder} is empty again: nothing was kept. With --secret, work can go on."
+    return "Nothing was kept: run the same command again to start anew. --secret keeps work."
 
 
 def _told(asked: Mapping[str, Mechanism] | Collection) -> list[str]:
