@@ -10,7 +10,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from deniable.answers.choice import SKIP_BYTES, Listed
-from deniable.core.domain import Domain, Key, Label, is_text, refuse_what_is_no_column, to_list
+from deniable.core.domain import (
+    SKIPPED,
+    Domain,
+    Key,
+    Label,
+    is_text,
+    refuse_what_is_no_column,
+    to_list,
+)
 from deniable.errors import InvalidArgument, Unshown, require_int, require_type
 from deniable.texts import Fold, has_controls, tidy
 
@@ -80,9 +88,9 @@ class Text(Domain):
 
     def about(self, candidates: Iterable[str]) -> Domain:
         if not isinstance(candidates, Candidates):
-            return Candidates(candidates, self.fold)
-        same = candidates.fold == self.fold
-        return candidates if same else Candidates(candidates.given, self.fold)
+            return Candidates(candidates, self.fold, optional=self.optional)
+        same = (candidates.fold, candidates.optional) == (self.fold, self.optional)
+        return candidates if same else self.about(candidates.given)
 
     def to_spec(self) -> dict[str, Any]:
         named = {"fold": self.fold, "max_bytes": self.max_bytes}
@@ -112,7 +120,8 @@ class Text(Domain):
 class Candidates(Listed):
     """Texts that were perhaps answered, and `OUTSIDE`, which stands for all other answers.
 
-    Labels keep the spelling that they were given in; what is hashed is tidied, like answers.
+    Labels keep the spelling that they were given in; what is hashed is tidied, like answers. A skip
+    is one text more, the last before `OUTSIDE`.
     """
 
     kind = "text"
@@ -121,33 +130,49 @@ class Candidates(Listed):
     spec_keys = (("candidates", "fold"),)
     fold: Fold
 
-    def __init__(self, texts: Iterable[str], fold: Fold = "case") -> None:
+    def __init__(
+        self, texts: Iterable[str], fold: Fold = "case", *, optional: bool = False
+    ) -> None:
+        require_type("optional", optional, bool)
         refuse_what_is_no_column(texts, "candidates")
         listed = to_list(texts)
         tidy_ = [tidied(f"candidates[{i}]", text, fold, text) for i, text in enumerate(listed)]
         if not listed:
             raise InvalidArgument("candidates", listed, "at least one text")
         _refuse_one_answer_twice([OUTSIDE, *listed], [OUTSIDE, *tidy_])
-        labels = tuple(map(str.__str__, [*listed, OUTSIDE]))
-        self._freeze(fold=check_fold(fold), _size=len(labels), labels=labels, texts=tuple(tidy_))
+        skips = ([SKIPPED], [SKIP_BYTES]) if optional else ([], [])
+        if optional and SKIPPED in listed:
+            raise InvalidArgument("candidates", SKIPPED, "another text: this one stands for a skip")
+        labels = tuple(map(str.__str__, [*listed, *skips[0], OUTSIDE]))
+        self._freeze(
+            fold=check_fold(fold),
+            optional=optional,
+            _size=len(labels),
+            labels=labels,
+            texts=(*tidy_, *skips[1]),
+        )
+
+    @property
+    def skip(self) -> int | None:
+        return self.size - 2 if self.optional else None
 
     def encode(self, answers: Any) -> NDArray[Any]:
         raise InvalidArgument("domain", self, "any text where people answer; candidates are asked")
 
     def to_spec(self) -> dict[str, Any]:
         named = {"candidates": list(self.given), "fold": self.fold}
-        return {"kind": self.kind, "optional": False, **named}
+        return {"kind": self.kind, "optional": self.optional, **named}
 
     @property
     def given(self) -> tuple[Any, ...]:
         """The candidates, as they were spelt."""
-        return (self.labels or ())[:-1]
+        return self.answered[:-1]
 
     @classmethod
     def _from_spec(cls, spec: Mapping[str, Any]) -> Domain:
         if type(spec["candidates"]) is not list:
             raise InvalidArgument("candidates", spec["candidates"], "a list of texts")
-        return cls(spec["candidates"], spec["fold"])
+        return cls(spec["candidates"], spec["fold"], optional=spec["optional"])
 
     def about(self, candidates: Iterable[str]) -> Domain:
         raise InvalidArgument("candidates", candidates, "left out: the answers are listed")
@@ -167,7 +192,7 @@ class Candidates(Listed):
         return iter(())
 
     def words(self) -> str:
-        return f"{self.size - 1} candidate{'s' * (self.size != 2)}"
+        return f"{len(self.given)} candidate{'s' * (len(self.given) != 1)}"
 
     @property
     def short(self) -> str:

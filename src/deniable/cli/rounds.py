@@ -21,7 +21,10 @@ Collection = Mapping[Round, Tally | Reports]
 
 @dataclass(frozen=True)
 class Repeated:
-    """The estimates of all rounds, and their changes if there are two rounds or more."""
+    """The estimates of all rounds, and their changes if there are two rounds or more.
+
+    Those among people who answered an optional question are not compared.
+    """
 
     series: Series
     changes: Changes | None
@@ -50,7 +53,8 @@ def study(
     """
     rounds = tallied(collection)
     series = Series.of({label: collection[label] for label in rounds}, method, **choices)
-    if len(rounds) < 2:
+    asked = comparison or baseline is not None
+    if len(rounds) < 2 or (rounds.mechanism.domain.optional and not asked):
         return Repeated(series, None)
     names: dict[str | None, Any] = {str(label): label for label in rounds}
     first = names.get(baseline, baseline)

@@ -15,7 +15,7 @@ from deniable.collection.manifest import Collection, Report
 from deniable.collection.questions import Question, check_name
 from deniable.collection.recommend import AUTO, Requirements
 from deniable.collection.wording import LANGUAGE, Language, Texts, Wording
-from deniable.core.domain import Kind, survey_kinds
+from deniable.core.domain import OPTIONAL, Kind, survey_kinds
 from deniable.core.mechanism import Mechanism
 from deniable.errors import CorruptData, InvalidArgument, is_number, require_int
 from deniable.mechanisms.joint import Joint
@@ -31,7 +31,7 @@ DRAWN = "all"
 #: Keys that people read, and all keys: of a survey, and of a question of any kind.
 _WORDING = {"title", "about", "language", "texts"}
 _SURVEY = _WORDING | {"epsilon", "divide", "respondents", "rounds", "changes", "questions"}
-_QUESTION = {"name", "ask", "kind", "mechanism", "weight", "epsilon_1", "design"}
+_QUESTION = {"name", "ask", "kind", OPTIONAL, "mechanism", "weight", "epsilon_1", "design"}
 
 
 @dataclass(frozen=True)

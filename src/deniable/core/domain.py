@@ -30,6 +30,8 @@ MAX_SIZE = (1 << 31) - 2
 MAX_INTEGER_LABEL = 1 << 53
 #: The label of an optional question that was not answered.
 SKIPPED = "(no answer)"
+#: The key of questions, of every kind, that says whether they may be skipped.
+OPTIONAL = "optional"
 
 
 @dataclass(frozen=True)
@@ -89,7 +91,8 @@ class Kind:
         keys = form.keys.items()
         found = {name: key.read(table[name]) for name, key in keys if name in table}
         whole = {name: key.default for name, key in keys} | found
-        return form(**{name: whole[name] for name, key in keys if not (key.wording or key.policy)})
+        kept = {name: whole[name] for name, key in keys if not (key.wording or key.policy)}
+        return form(**kept, **{OPTIONAL: read_optional(table.get(OPTIONAL, False))})
 
     def wanted(self, table: Mapping[str, Any]) -> tuple[str, ...]:
         """The tasks that a question in a survey file asks for; see `Domain.wanted`."""
@@ -306,6 +309,11 @@ class Domain:
         return self.listed[index]
 
     @property
+    def answered(self) -> tuple[Label, ...]:
+        """All answers but the skip, in the order of their indices."""
+        return tuple(label for index, label in enumerate(self.listed) if index != self.skip)
+
+    @property
     def ids(self) -> tuple[str, ...]:
         """The stable names of answers that texts may word otherwise."""
         return ()
@@ -363,6 +371,13 @@ class Domain:
 
     def __repr__(self) -> str:
         return self.words()
+
+
+def read_optional(optional: Any) -> bool:
+    """Whether a question may be skipped, if a survey file says so."""
+    if not isinstance(optional, bool):
+        raise InvalidArgument(OPTIONAL, optional, "true or false")
+    return optional
 
 
 # ---- columns of answers

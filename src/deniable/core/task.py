@@ -22,6 +22,8 @@ if TYPE_CHECKING:
     from deniable.core.stored import Source
     from deniable.estimation import Estimate
 
+#: The share of the respondents who skip an optional question, where nobody says another.
+SKIPPED_SHARE = 0.1
 #: More people than this are not proposed.
 MOST_PEOPLE = 10**9
 
@@ -121,7 +123,9 @@ class Task(ABC):
         """The standard error to expect of n reports, in the unit of the result.
 
         Mechanisms for one question are compared by it; a ``guess`` says more about the answers.
-        Run by the analyst, before anybody is asked.
+        Where the question may be skipped, the error is that among those who answer, and a guess is
+        the share ``skipped`` (here, in `half_width` and in `expectation`). Run by the analyst,
+        before anybody is asked.
         """
 
     @abstractmethod

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar, Self
@@ -50,12 +51,42 @@ class Quantity:
         return self.values.nbytes + self.standard_errors.nbytes + self.intervals.nbytes
 
 
+@dataclass(frozen=True)
+class Skipped:
+    """Which share of the respondents did not answer an optional question."""
+
+    share: float
+    standard_error: float
+    #: (low, high).
+    interval: tuple[float, float]
+
+    @property
+    def words(self) -> str:
+        """18 % ± 2.1 points, the larger half of the interval; 18.2 % ± 0.35 points."""
+        low, high = self.interval
+        error = max(high - self.share, self.share - low)
+        digits = max(0, math.ceil(-math.log10(100 * error))) if error else 2
+        return f"{100 * self.share:.{digits}f} % {points(error)}"
+
+    @property
+    def about(self) -> dict[str, float]:
+        """The numbers by name."""
+        low, high = self.interval
+        return {
+            "skipped": self.share,
+            "skipped_standard_error": self.standard_error,
+            "skipped_low": low,
+            "skipped_high": high,
+        }
+
+
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)
 class Estimate(Exports):
     """Rows with one or several quantities; every export follows from these.
 
     ``errors`` says of which kind standard errors and intervals are. They are about ``population``:
-    the respondents themselves, or everyone they are a sample of.
+    the respondents themselves, or everyone they are a sample of. Of a question that may be skipped,
+    all numbers are about those who answered, and ``skipped`` says how many did not.
     """
 
     #: What the labels are called in exports, and what the numbers are in words.
@@ -76,6 +107,8 @@ class Estimate(Exports):
     population: str = "respondents"
     #: Whether the intervals hold for all rows together, or for each.
     simultaneous: bool = False
+    #: Who did not answer, with an interval of the same confidence; None if everybody had to.
+    skipped: Skipped | None = None
 
     def columns(self) -> dict[str, list[Any]]:
         found: dict[str, list[Any]] = {self.heading: column(self.labels)}
@@ -100,13 +133,27 @@ class Estimate(Exports):
             "population": self.population,
             "simultaneous": self.simultaneous,
             "mechanism": self.source,
+            **({} if self.skipped is None else self.skipped.about),
         }
+
+    @property
+    def people(self) -> str:
+        """Whom the numbers are about, in words."""
+        return self.population if self.skipped is None else f"{self.population} who answered"
+
+    @property
+    def skipped_words(self) -> str:
+        """How many did not answer, in a sentence; empty if everybody had to."""
+        if self.skipped is None:
+            return ""
+        found = f"{self.skipped.words} skipped this question"
+        return f"{found}; figures are about those who answered."
 
     @property
     def interval_words(self) -> str:
         """What the intervals are, in words."""
         together = "simultaneous " if self.simultaneous else ""
-        return f"{self.level} {together}{self.errors} intervals about {self.population}"
+        return f"{self.level} {together}{self.errors} intervals about {self.people}"
 
     @property
     def level(self) -> str:
@@ -216,3 +263,9 @@ def check_truth(truth: Labelled, values: Floats) -> Floats:
     if not np.all((values >= -ROUNDING) & (values <= 1 + ROUNDING)):
         raise InvalidArgument("truth", truth, "frequencies from 0 to 1, none missing, no counts")
     return values
+
+
+def points(share: float) -> str:
+    """An error of a share in words: two digits, all of a large one."""
+    points = 100 * share
+    return f"± {points:.0f} points" if points >= 9.95 else f"± {points:.2g} points"

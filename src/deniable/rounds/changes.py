@@ -110,6 +110,9 @@ def compare(
     """The work of `Rounds.changes`."""
     check_respondents(respondents)
     require_oracle(rounds.mechanism)
+    if rounds.mechanism.domain.optional:
+        words = "one that nobody may skip: changes among those who answered are not compared yet"
+        raise InvalidArgument("question", rounds.mechanism.domain, words)
     pairs = _pairs(rounds.labels, baseline)
     sides = {label: RoundEstimate.of(tally) for label, tally in _asked(rounds, candidates).items()}
     compared = [(sides[r], sides[s]) for r, s in pairs]

@@ -45,6 +45,11 @@ def pooled(
     require_reports(tallies)
     evidence = Evidence.of(asked(list(tallies.values()), candidates))
     if respondents == "same":
+        if evidence.domain.optional:
+            allowed = (
+                "'fresh' where a question may be skipped: the same people may skip some rounds"
+            )
+            raise InvalidArgument("respondents", respondents, allowed)
         if choices.errors not in (None, "score"):
             allowed = "'score' where respondents are the same"
             raise InvalidArgument("errors", choices.errors, allowed)

@@ -84,9 +84,9 @@ class Series(Exports):
     @property
     def about(self) -> dict[str, Any]:
         """What the numbers are."""
-        known = self.estimates[0].about
+        first, known = self.estimates[0], self.estimates[0].about
         kinds = dict.fromkeys(estimate.errors for estimate in self.estimates)
-        left_out = ("n", "certificate")
+        left_out = ("n", "certificate", *(first.skipped.about if first.skipped else ()))
         chosen = {key: value for key, value in known.items() if key not in left_out}
         return {"rounds": len(self.rounds), **chosen, "errors": " or ".join(kinds)}
 

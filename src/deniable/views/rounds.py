@@ -58,7 +58,7 @@ def series_chart(
         "height": HEIGHT,
         "data": {"values": rows},
         "encoding": {"x": _rounds(series), "color": _colours(series, drawn)},
-        "layer": [*_lines(len(series.rounds), known is not None), *_marks(rows)],
+        "layer": [*_lines(series, known is not None), *_marks(rows)],
     }
     first = series.estimates[0]
     return whole(
@@ -97,9 +97,10 @@ def _colours(series: Series, drawn: Sequence[int]) -> Spec:
     }
 
 
-def _lines(rounds: int, with_truth: bool) -> list[Spec]:
+def _lines(series: Series, with_truth: bool) -> list[Spec]:
     """Estimates with their intervals, and the truth; the interval of one round is a rule."""
-    share, band = percent("frequency", "share of respondents"), {"y": percent("low")}
+    people = "those who answered" if series.estimates[0].skipped else "respondents"
+    share, band = percent("frequency", f"share of {people}"), {"y": percent("low")}
     band |= {"y2": {"field": "high"}}
     layers: list[Spec] = [
         {"mark": {"type": "area", "opacity": 0.16}, "encoding": band},
@@ -109,7 +110,7 @@ def _lines(rounds: int, with_truth: bool) -> list[Spec]:
             "encoding": {"y": share},
         },
     ]
-    if rounds == 1:
+    if len(series.rounds) == 1:
         layers.append({"mark": {"type": "rule", "strokeWidth": 1.5}, "encoding": band})
     if with_truth:
         dotted = {"type": "line", "strokeWidth": 1.5, "strokeDash": [2, 3]}

@@ -14,6 +14,7 @@ from deniable.core.stored import Source
 from deniable.core.tally import Tally
 from deniable.errors import InvalidArgument, require_type
 from deniable.estimation.estimate import Frequencies, check_population
+from deniable.estimation.frequencies.answered import Shares, among_answered
 from deniable.estimation.frequencies.errors.bootstrap import belt, generator_of
 from deniable.estimation.frequencies.errors.score import analytic
 from deniable.estimation.frequencies.evidence import Decoded, Evidence, Uncertainty
@@ -76,21 +77,33 @@ def estimate_from(evidence: Evidence, choices: Choices) -> Frequencies:
     """The estimate that this evidence leads to."""
     _check_open(evidence, choices.errors)
     decoded = decode(evidence, choices.method, choices.options)
-    found = _uncertainty(evidence, decoded, choices)
+    found = _shares(evidence, decoded, choices)
     return Frequencies(
-        labels=evidence.domain.labels or tuple(range(evidence.k)),
-        frequencies=decoded.frequencies,
-        standard_errors=found.standard_errors,
-        intervals=_containing(decoded.frequencies, found.intervals, choices.method),
+        labels=evidence.domain.answered,
+        frequencies=found.values,
+        standard_errors=found.errors.standard_errors,
+        intervals=_containing(found.values, found.errors.intervals, choices.method),
         n=evidence.n,
         method=choices.method,
         confidence=choices.confidence,
         source="; ".join(str(part.mechanism) for part in evidence.parts),
-        errors=found.kind,
+        errors=found.errors.kind,
         population=choices.population,
         simultaneous=choices.simultaneous,
+        skipped=found.skipped,
         certificate=decoded.certificate,
     )
+
+
+def _shares(evidence: Evidence, decoded: Decoded, choices: Choices) -> Shares:
+    """Those of everybody, or of those who answered where the question may be skipped."""
+    if not evidence.domain.optional:
+        return Shares(decoded.frequencies, _uncertainty(evidence, decoded, choices))
+    if choices.errors not in (None, "score"):
+        allowed = "'score' where a question may be skipped: no others are about who answered"
+        raise InvalidArgument("errors", choices.errors, allowed)
+    each = choices.confidence_each(evidence.k - 1)
+    return among_answered(evidence, decoded, each, choices.confidence, sampling=choices.sampling)
 
 
 def asked(parts: Sequence[Source], candidates: Iterable[str] | None) -> Sequence[Source]:

@@ -37,6 +37,10 @@ class Part:
         """The most that is known."""
         return self.tally if self.reports is None else self.reports
 
+    def covariances(self, f: Floats, value: int) -> Floats:
+        """`FrequencyOracle.covariances` of as many reports."""
+        return self.mechanism.covariances(f, self.tally.n, value)
+
     @property
     def supports(self) -> tuple[Counts, float, float] | None:
         """The supports of each value with p and q, if the mechanism has one p and one q."""
@@ -62,6 +66,8 @@ class Evidence:
     unbiased: Floats
     line: Line
     between: float
+    #: What each part weighs.
+    weights: Floats
 
     @classmethod
     def of(cls, sources: Sequence[Source]) -> Evidence:
@@ -82,6 +88,7 @@ class Evidence:
                 sum(wg**2 / n * one.b for wg, n, one in zip(w, sizes, lines, strict=True)),
             ),
             between=float(max(0.0, (w**2 / sizes).sum() - 1 / sizes.sum())),
+            weights=w,
         )
 
     @property
@@ -100,8 +107,23 @@ class Evidence:
     @cached_property
     def variances(self) -> Floats:
         """The variance of each unbiased frequency, at its own estimate."""
+        return self.variances_about(sampling=False)
+
+    def variances_about(self, *, sampling: bool) -> Floats:
+        """The same about the respondents, or, with ``sampling``, about everyone."""
         f = np.clip(self.unbiased, 0.0, 1.0)
-        return np.asarray(np.maximum(self.line.at(f), 0.0) + self.between * f * (1 - f))
+        chance = self.chance(sampling=sampling)
+        return np.asarray(np.maximum(self.line.at(f), 0.0) + chance * f * (1 - f))
+
+    def chance(self, *, sampling: bool) -> float:
+        """What times f (1 - f) is the chance that chooses respondents, for parts or as a sample."""
+        return self.between + sampling / self.n
+
+    def covariances(self, value: int) -> Floats:
+        """Those of each unbiased frequency with that of one value, but for `chance`."""
+        f = np.clip(self.unbiased, 0.0, 1.0)
+        parts = zip(self.weights, self.parts, strict=True)
+        return np.asarray(sum(w**2 / p.tally.n * p.covariances(f, value) for w, p in parts))
 
 
 @dataclass(frozen=True, eq=False)

@@ -11,8 +11,16 @@ import numpy as np
 
 from deniable.core.mechanism import Mechanism
 from deniable.core.stored import Source
-from deniable.core.task import Expectation, Query, Task, people_needed, register_task
-from deniable.estimation.estimate import Frequencies
+from deniable.core.task import (
+    SKIPPED_SHARE,
+    Expectation,
+    Query,
+    Task,
+    people_needed,
+    register_task,
+)
+from deniable.estimation.estimate import Frequencies, points
+from deniable.estimation.frequencies.answered import planned_variances
 from deniable.estimation.frequencies.estimator import Choices, asked, estimate_from
 from deniable.estimation.frequencies.evidence import Evidence
 from deniable.estimation.frequencies.intervals import two_sided_z
@@ -63,31 +71,55 @@ class FrequencyTask(Task):
         return estimate_from(Evidence.of(asked(parts, candidates)), wanted)
 
     def error(  # type: ignore[override]  # these are all that may be guessed
-        self, mechanism: Mechanism, n: int, *, share: float | None = None, sampled: bool = False
+        self,
+        mechanism: Mechanism,
+        n: int,
+        *,
+        share: float | None = None,
+        sampled: bool = False,
+        skipped: float = SKIPPED_SHARE,
     ) -> float:
         """That of an answer that a ``share`` gives, by default as many as give any other.
 
         The error of a text with a share is that beside one other answer that all others give: no
         answers disturb it more. Where the respondents are ``sampled``, that adds f (1 - f) / n.
         """
+        if mechanism.domain.optional:
+            return math.sqrt(_variance_among(mechanism, n, share, skipped, sampled))
         drawn = (share or 0.0) * (1 - (share or 0.0)) / n if sampled else 0.0
         return math.sqrt(_variance(mechanism, n, share) + drawn)
 
-    def half_width(self, mechanism: Mechanism, n: int, *, sampled: bool = False) -> float:
-        return two_sided_z(CONFIDENCE) * self.error(mechanism, n, share=SHARE, sampled=sampled)
+    def half_width(
+        self,
+        mechanism: Mechanism,
+        n: int,
+        *,
+        sampled: bool = False,
+        skipped: float = SKIPPED_SHARE,
+    ) -> float:
+        guess: dict[str, Any] = {"share": SHARE, "sampled": sampled, "skipped": skipped}
+        return two_sided_z(CONFIDENCE) * self.error(mechanism, n, **guess)
 
-    def expectation(self, mechanism: Mechanism, n: int, *, sampled: bool = False) -> Expectation:
-        width = partial(self.half_width, mechanism, sampled=sampled)
+    def expectation(
+        self,
+        mechanism: Mechanism,
+        n: int,
+        *,
+        sampled: bool = False,
+        skipped: float = SKIPPED_SHARE,
+    ) -> Expectation:
+        width = partial(self.half_width, mechanism, sampled=sampled, skipped=skipped)
         found, percent = width(n), f"{100 * SHARE:.0f} %"
+        people = "those who answer" if mechanism.domain.optional else "people"
         return Expectation(
             half_width=found,
             good=GOOD,
             hopeless=HOPELESS,
             people_needed=people_needed(width, n, GOOD),
-            sentence=f"An answer that {percent} of people give will show as {percent} "
-            f"{_points(found)}",
-            error=_points(found),
-            target=_points(GOOD),
+            sentence=f"An answer that {percent} of {people} give will show as {percent} "
+            f"{points(found)}",
+            error=points(found),
+            target=points(GOOD),
         )
 
 
@@ -98,6 +130,7 @@ def _asked(mechanism: Mechanism) -> FrequencyOracle:
 
 
 def _variance(mechanism: Mechanism, n: int, share: float | None) -> float:
+    """Of a frequency among all respondents."""
     about, text = _asked(mechanism), _takes_text(mechanism)
     if share is None:
         return float(np.max(about.variance(n, [0.0] * 3 if text else 1 / about.domain.size)))
@@ -106,10 +139,24 @@ def _variance(mechanism: Mechanism, n: int, share: float | None) -> float:
     return float(np.max(about.variance(n, share)))
 
 
-def _points(share: float) -> str:
-    """An error in words: two digits, all of a large one."""
-    points = 100 * share
-    return f"± {points:.0f} points" if points >= 9.95 else f"± {points:.2g} points"
+def _variance_among(
+    mechanism: Mechanism, n: int, share: float | None, skipped: float, sampled: bool
+) -> float:
+    """Of a share of those who answer a question that some skip; guesses are as `_variance` has."""
+    about, text = _asked(mechanism), _takes_text(mechanism)
+    skip = about.domain.skip
+    assert skip is not None
+    answers = np.delete(np.arange(about.domain.size), skip)
+    f = np.zeros(about.domain.size)
+    if share is None:
+        f[answers] = 0.0 if text else 1 / len(answers)
+    else:
+        others = answers[1:2] if text else answers[1:]
+        f[answers[0]], f[others] = share, (1 - share) / len(others)
+    f *= 1 - skipped
+    f[skip] = skipped
+    found = planned_variances(about, n, f, sampled=sampled)
+    return float(np.max(found) if share is None else found[0])
 
 
 FREQUENCIES = register_task(FrequencyTask())

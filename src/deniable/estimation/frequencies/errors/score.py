@@ -25,9 +25,8 @@ def analytic(
     supports = one.supports if one and one.mechanism.independent_supports else None
     if kind is None and supports is not None:
         kind = analytic_kind(evidence.n, supports[1], supports[2], confidence)
-    extra = evidence.between + sampling / evidence.n
-    f = np.clip(evidence.unbiased, 0.0, 1.0)
-    deviations = np.sqrt(evidence.variances + sampling / evidence.n * f * (1 - f))
+    extra = evidence.chance(sampling=sampling)
+    deviations = np.sqrt(evidence.variances_about(sampling=sampling))
     if kind != "exact":
         x, line = evidence.unbiased, evidence.line
         return Uncertainty(
