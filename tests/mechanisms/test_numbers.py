@@ -13,6 +13,7 @@ from deniable.answers.number import GRID
 from deniable.conformance import numbers as laws
 from deniable.errors import InvalidArgument, MismatchError
 from deniable.estimation.numbers.moments import pooled
+from deniable.mechanisms.numbers.base import Between
 from deniable.mechanisms.numbers.drr import DRR, worst_case
 from deniable.mechanisms.numbers.scores import PER_STRATUM, merged, stratified
 from deniable.privacy import exact_channel
@@ -408,3 +409,45 @@ def test_intervals_cover_the_spread_of_answers(epsilon, ell):
         errors = [abs(one.spread - x.var()) / math.sqrt(one.spread_variance) for one in found]
         hits = sum(error <= 1.96 for error in errors)
         assert binom.cdf(hits, runs, 0.92) > FALSE_ALARM, (name, hits / runs)
+
+
+@pytest.mark.parametrize("ell", [1, 3])
+def test_the_share_below_a_number_is_between_two_means(ell):
+    """What is estimated from counts that follow the law exactly, of a single number."""
+    m = DRR(dn.Number(0, 1), 1.0, ell=ell, fine=4, shown=2)
+    values, u = [i * GRID // 16 for i in range(17)], np.linspace(0, 1, 49)
+    channel = exact_channel(m.report, values)
+    cells = np.array([m.count(one) for one in m.pack(channel.outputs)[:, None]])
+    for value, law in zip(values, channel.matrix, strict=True):
+        weights = np.array([round(weight * (1 << 40)) for weight in law])
+        found = m.cdf(weights @ cells, int(weights.sum()), u)
+        true = 1.0 * (u >= float(m.told(value)))
+        assert np.all(found.low <= true + 1e-9)
+        assert np.all(found.high >= true - 1e-9)
+        # With so many reports a place is as wide as 1 / (4 ell), and only one is used.
+        far = np.abs(u - float(m.told(value))) > 2 / (4 * ell)
+        assert found.low[far] == pytest.approx(true[far], abs=1e-9)
+        assert found.high[far] == pytest.approx(true[far], abs=1e-9)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("epsilon", "ell", "n"), [(0.5, 1, 2_000), (1.0, 2, 10_000), (4.0, 16, 500)]
+)
+def test_conservative_intervals_cover_the_share_below_a_number(epsilon, ell, n):
+    """Null hypothesis: each covers with probability 0.93 or more.
+
+    Where all answer lo or hi nothing is conservative but the variance, which is one for samples.
+    """
+    m, runs, u = DRR(dn.Number(0, 1), epsilon, ell=ell), 200, np.array([0.0, 0.02, 0.3, 0.5, 0.9])
+    for name in ("ends", "income", "uniform"):
+        x = skewed(n)[name]
+        true = np.searchsorted(np.sort(x), u, side="right") / n
+        data = m.privatize(np.tile(x, runs), np.random.default_rng(2)).data.reshape(runs, n)
+        found = Between(*np.array([m.cdf(m.count(row), n, u) for row in data]).swapaxes(0, 1))
+        low = found.low - 1.96 * np.sqrt(found.low_variance)
+        high = found.high + 1.96 * np.sqrt(found.high_variance)
+        hits = ((low <= true) & (true <= high)).sum(axis=0)
+        assert binom.cdf(hits.min(), runs, 0.93) > FALSE_ALARM, (name, hits / runs)
+        if name == "ends":
+            assert binom.sf(hits[2] - 1, runs, 0.98) > FALSE_ALARM

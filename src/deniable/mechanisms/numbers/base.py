@@ -8,7 +8,7 @@ from __future__ import annotations
 from abc import abstractmethod
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import ClassVar
+from typing import ClassVar, NamedTuple
 
 import numpy as np
 
@@ -91,6 +91,19 @@ class Binary:
         return self.low + (self.high - self.low) * chance
 
 
+class Between(NamedTuple):
+    """Estimates, unbiased and nearly normal, of two numbers with another one between them.
+
+    With no less than the wanted probability that one is between the lower end of an interval for
+    ``low`` and the upper end of one for ``high``. Variances are those for a sample.
+    """
+
+    low: Floats
+    low_variance: Floats
+    high: Floats
+    high_variance: Floats
+
+
 class NumberMechanism(Mechanism):
     """A mechanism for numbers of a range, whose counts have a mean.
 
@@ -119,6 +132,13 @@ class NumberMechanism(Mechanism):
         The numbers of a bin are spread evenly from its ``low`` to its ``high``, which may be one
         number. Outputs that bins hardly tell apart may be merged. None if a report is not drawn
         from one such channel. Run by the analyst.
+        """
+        return None
+
+    def cdf(self, counts: Counts, n: int, u: Floats) -> Between | None:
+        """F(u), the shares of numbers that are at most u, each between two estimates.
+
+        None if reports do not tell it. Run by the analyst.
         """
         return None
 

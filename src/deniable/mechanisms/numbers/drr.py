@@ -21,7 +21,8 @@ from deniable.core.integers import Design, Threshold
 from deniable.core.layout import Index
 from deniable.core.mechanism import batches, mixture_keep, mixture_ratio
 from deniable.core.registry import register
-from deniable.mechanisms.numbers.scores import PER_STRATUM, Scores
+from deniable.mechanisms.numbers.base import Between
+from deniable.mechanisms.numbers.scores import PER_STRATUM, Scores, merged
 from deniable.privacy import Guarantee
 from deniable.randomness import SCALE, Coins, Keystream, choice_weight
 
@@ -219,6 +220,41 @@ class DRR(Scores):
         merged = self.table(counts).reshape(strata, -1, self.outcomes).sum(axis=1)
         return merged.ravel(), law.reshape(len(low), -1) / strata
 
+    def cdf(self, counts: Counts, n: int, u: Floats) -> Between:
+        """The means of F over the thresholds next to u: as F rises, F(u) is between them.
+
+        How often stratum b reports cell k or one above tells the mean of F over the thresholds of
+        (i, i + 1] / (S ell), i = k S - b - 1: no smoothness is asked for. Next to u are `window`
+        of these, which depends on n and not on the reports. Beyond the range F is 0 and 1.
+        """
+        table = merged(self.table(counts), self.strata(n)).sum(axis=1)
+        strata, share, k = len(table), float(self.share), np.arange(1, self.ell + 1)
+        places = (k * strata - np.arange(strata)[:, None] - 1).ravel()
+        sizes = table.sum(axis=1)[:, None]
+        never = (1 - share) * (self.outcomes - k) / self.outcomes
+        above = table[:, ::-1].cumsum(axis=1)[:, ::-1][:, 1 : self.ell + 1] / sizes
+        possible = np.clip(above, never, never + share)
+        window = self.window(n, strata)
+        means, variances = np.zeros((2, len(places) + 2 * window))
+        means[-window:] = 1.0
+        means[window + places] = 1 - ((above - never) / share).ravel()
+        variances[window + places] = (possible * (1 - possible) / sizes / share**2).ravel()
+        means = _moving(means, window) / window
+        variances = _moving(variances, window) / window**2
+        at = np.clip(np.asarray(u, dtype=np.float64), 0.0, 1.0) * len(places)
+        low, high = np.floor(at).astype(np.int64), np.ceil(at).astype(np.int64) + window
+        return Between(means[low], variances[low], means[high], variances[high])
+
+    def window(self, n: int, strata: int) -> int:
+        """How many places next to u the means of `cdf` are over: at most one of each stratum.
+
+        Over a width of w, F rises by r w, and its mean has the variance v / w, v = 1 / (4 n ell
+        s^2) at most. So an interval is r w + 2 z sqrt(v / w) wide, which is least for w^3 = v
+        (z / r)^2; z is 2, as for 95 %, and r as if half of the range were empty.
+        """
+        best = float(1 / (4 * n * self.ell * self.share**2)) ** (1 / 3)
+        return int(np.clip(round(best * strata * self.ell), 1, strata))
+
     def fill(self, values: NDArray[Any], out: NDArray[Any], keystream: Keystream) -> None:
         from deniable.kernels.direct import keep_or_draw
 
@@ -261,3 +297,9 @@ def _ramp(x: Floats, width: float) -> Floats:
     """The integral of min(max(x / width, 0), 1)."""
     inside = np.clip(x, 0.0, width)
     return np.asarray(inside**2 / (2 * width) + np.maximum(x - width, 0.0))
+
+
+def _moving(x: Floats, window: int) -> Floats:
+    """The sums of so many neighbours."""
+    sums = np.concatenate([[0.0], np.cumsum(x)])
+    return np.asarray(sums[window:] - sums[:-window])
