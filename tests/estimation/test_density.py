@@ -167,16 +167,18 @@ def test_the_channel_of_bins_is_that_of_the_code(ell):
     cells = np.array([m.count(one) for one in m.pack(exact.outputs)[:, None]])
     law = np.array(exact.matrix, dtype=float) @ cells
     told = np.array([float(m.told(v)) for v in values])
-    counts, single = m.binned(np.arange(m.cells), told, told)
-    assert counts.tolist() == m.table(np.arange(m.cells)).ravel().tolist()
-    assert single == pytest.approx(law[:, counts], abs=1e-12)
+    table = m.table(np.arange(m.cells)).ravel()
+
+    single = m.observed_bins(np.arange(m.cells), 1, told, told)
+    assert single.counts.tolist() == table.tolist()
+    assert single.channel == pytest.approx(law[:, table], abs=1e-12)
 
     edges, x = np.arange(17) / 16, (np.arange(16 * 256) + 0.5) / (16 * 256)
-    bins = m.binned(np.arange(m.cells), edges[:-1], edges[1:])[1]
-    spread = m.binned(np.arange(m.cells), x, x)[1].reshape(16, 256, -1).mean(axis=1)
-    assert bins == pytest.approx(spread, abs=1e-5)
+    bins = m.observed_bins(np.arange(m.cells), 1, edges[:-1], edges[1:]).channel
+    spread = m.observed_bins(np.arange(m.cells), 1, x, x).channel
+    assert bins == pytest.approx(spread.reshape(16, 256, -1).mean(axis=1), abs=1e-5)
 
-    counts, few = m.binned(np.arange(m.cells), edges[:2], edges[1:3])
-    strata = len(counts) // m.outcomes
+    few = m.observed_bins(np.arange(m.cells), 1, edges[:2], edges[1:3])
+    strata = len(few.counts) // m.outcomes
     merged = bins[:2].reshape(2, strata, -1, m.outcomes).sum(axis=2)
-    assert few == pytest.approx(merged.reshape(2, -1), abs=1e-12)
+    assert few.channel == pytest.approx(merged.reshape(2, -1), abs=1e-12)

@@ -15,6 +15,7 @@ import numpy as np
 from deniable.answers.number import GRID, Number
 from deniable.arrays import Counts, Floats
 from deniable.core.mechanism import Mechanism
+from deniable.mechanisms.numbers.observed import Observed
 
 #: The largest variance of numbers from 0 to 1.
 LARGEST = 1 / 4
@@ -126,12 +127,11 @@ class NumberMechanism(Mechanism):
         """By how much `Moments.square` may be too small on average."""
         return 0.0
 
-    def binned(self, counts: Counts, low: Floats, high: Floats) -> tuple[Counts, Floats] | None:
-        """Counts of outputs, and how likely each is (bins x outputs), for densities.
+    def observed_bins(self, counts: Counts, n: int, low: Floats, high: Floats) -> Observed | None:
+        """What the counts of n reports say about the shares of some bins, for densities.
 
         The numbers of a bin are spread evenly from its ``low`` to its ``high``, which may be one
-        number. Outputs that bins hardly tell apart may be merged. None if a report is not drawn
-        from one such channel. Run by the analyst.
+        number. None if the reports do not tell it. Run by the analyst.
         """
         return None
 

@@ -22,6 +22,7 @@ from deniable.core.layout import Index
 from deniable.core.mechanism import batches, mixture_keep, mixture_ratio
 from deniable.core.registry import register
 from deniable.mechanisms.numbers.base import Between
+from deniable.mechanisms.numbers.observed import Counted
 from deniable.mechanisms.numbers.scores import PER_STRATUM, Scores, merged
 from deniable.privacy import Guarantee
 from deniable.randomness import SCALE, Coins, Keystream, choice_weight
@@ -202,7 +203,7 @@ class DRR(Scores):
         """The counts by shown offset (rows) and cell (columns)."""
         return counts.reshape(self.outcomes, 1 << self.shown).T
 
-    def binned(self, counts: Counts, low: Floats, high: Floats) -> tuple[Counts, Floats]:
+    def observed_bins(self, counts: Counts, n: int, low: Floats, high: Floats) -> Counted:
         """Counts by stratum and cell; strata whose thresholds stand closer than bins are merged."""
         strata = 1 << min(self.shown, math.ceil(math.log2(max(1.0, len(low) / self.ell))))
         below = np.zeros((len(low), strata, self.ell + 2))
@@ -217,8 +218,8 @@ class DRR(Scores):
         below[:, :, 1:-1] = np.where(right > left, mean, at)
         law = np.full((len(low), strata, self.outcomes), float(1 - self.share) / self.outcomes)
         law[:, :, : self.ell + 1] += float(self.share) * np.diff(below)
-        merged = self.table(counts).reshape(strata, -1, self.outcomes).sum(axis=1)
-        return merged.ravel(), law.reshape(len(low), -1) / strata
+        by_cell = self.table(counts).reshape(strata, -1, self.outcomes).sum(axis=1)
+        return Counted(by_cell.ravel(), law.reshape(len(low), -1) / strata)
 
     def cdf(self, counts: Counts, n: int, u: Floats) -> Between:
         """The means of F over the thresholds next to u: as F rises, F(u) is between them.

@@ -11,7 +11,7 @@ from collections.abc import Callable
 import numpy as np
 
 from deniable.arrays import Floats
-from deniable.estimation.numbers.density.observed import Counted
+from deniable.mechanisms.numbers.observed import Counted
 
 #: The iteration stops as soon as the log-likelihood rises by less, or after so many steps.
 GAIN = 1e-3

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from deniable.arrays import Floats
-from deniable.estimation.numbers.density.observed import Observed
+from deniable.mechanisms.numbers.observed import Observed
 
 #: Penalties are on differences of these orders.
 ORDERS = (1, 2)
