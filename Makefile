@@ -83,6 +83,7 @@ series: $(VENV)/.demo
 
 study: $(VENV)/.dev
 	OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(BIN)/python benchmarks/decoders.py --out out/study
+	OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(BIN)/python benchmarks/numeric.py --out out/study
 
 # All papers; REPRODUCE="--full --data FOLDER" for their whole grids and the tables of public data.
 reproduce: $(VENV)/.papers

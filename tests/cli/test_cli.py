@@ -56,11 +56,19 @@ def test_version_and_help():
         assert command in text
 
 
+#: Every command by its words, with those of groups: "test mean".
+COMMANDS = {
+    " ".join(filter(None, [group, info.name])): info.callback
+    for group, of in [("", app), *((one.name, one.typer_instance) for one in app.registered_groups)]
+    for info in of.registered_commands
+}
+
+
 @pytest.mark.slow
-@pytest.mark.parametrize("command", ["", *(info.name for info in app.registered_commands)])
+@pytest.mark.parametrize("command", ["", "test", *COMMANDS])
 def test_help_shows_no_types_of_python(command):
     """Switches take no value; a list is of texts, numbers or paths."""
-    text = run(*filter(None, [command]), "--help").stdout
+    text = run(*command.split(), "--help").stdout
     shown = set(re.findall(r"<\w[^<>=]*>", text))
     assert shown <= {"<text>", "<number>", "<path>", "<table|json|csv>"}
     for line in text.splitlines():
@@ -71,11 +79,11 @@ def test_help_shows_no_types_of_python(command):
 
 def test_every_option_says_what_it_is():
     """An option without a word is only a name."""
-    for info in app.registered_commands:
-        hints = get_type_hints(info.callback, include_extras=True)
-        for name in inspect.signature(info.callback).parameters:
+    for command, function in COMMANDS.items():
+        hints = get_type_hints(function, include_extras=True)
+        for name in inspect.signature(function).parameters:
             (about,) = get_args(hints[name])[1:]
-            assert about.help, (info.name, name)
+            assert about.help, (command, name)
 
 
 @pytest.mark.network
@@ -406,3 +414,28 @@ def test_charts_draw_answers_of_any_name(tmp_path):
         texts = re.findall(r"<text[^>]*>([^<]*)</text>", file.read_text())
         found = [html.unescape(text) for text in texts]
         assert sorted(text for text in found if text in AWKWARD) == sorted(shown)
+
+
+def test_means_are_tested(tmp_path):
+    m, rng = deniable.DRR(deniable.Number(0, 100), epsilon=2.0), np.random.default_rng(1)
+    for name, mean in (("north", 40), ("south", 50)):
+        reports = m.privatize(rng.normal(mean, 10, 3_000), rng)
+        (tmp_path / f"{name}.tally").write_bytes(m.tally(reports).to_bytes())
+    reports.to_parquet(tmp_path / "south.round-1.parquet")
+    told = run("test", "mean", "south.tally", "--value", 40, "-f", "json", cwd=tmp_path)
+    one = json.loads(told.stdout)
+    assert one["tests"][0]["hypothesis"] == "the mean is 40"
+    assert one["sentence"].startswith("The mean differs from 40: it is estimated as")
+    two = run("test", "mean", "north.tally", "south.round-1.parquet", cwd=tmp_path).stdout
+    assert "The means differ: they are estimated as" in " ".join(two.split())
+    less = ("--value", 40, "--alternative", "less", "-f", "csv")
+    rows = run("test", "mean", "north.tally", *less, cwd=tmp_path)
+    assert "the mean is at least 40" in rows.stdout
+    for words, *given in (
+        ("'--value' must be given", "north.tally"),
+        ("left out with two groups", "north.tally", "south.tally", "--value", 40),
+        ("two different ones", "north.tally", "north.tally"),
+        ("two rounds of one collection", "south.round-1.parquet", "south.round-2.parquet"),
+        ("from 0 to 100", "north.tally", "--value", 140),
+    ):
+        assert words in run("test", "mean", *given, code=2, cwd=tmp_path).stderr

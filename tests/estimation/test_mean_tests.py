@@ -212,6 +212,16 @@ def test_as_many_respondents_as_planned_give_the_power():
         assert found.power == pytest.approx(power, abs=0.02)
 
 
+def test_plans_know_that_tests_of_few_reports_take_the_largest_variance():
+    m = dn.DRR(HOURS, epsilon=6.0)
+    n = dn.sample_size(m, 20, mean=35)
+    assert not m.shows_variance(n)
+    error = 100 * math.sqrt(m.worst_variance(n, sampled=True))
+    found = dn.mean_test(tally_of(m, sampled(n)), 35)
+    assert found.statistic == pytest.approx(found.effect / error)
+    assert 20 / error == pytest.approx(norm.ppf(0.975) + norm.ppf(0.8), abs=0.05)
+
+
 @pytest.mark.parametrize(
     ("plan", "allowed"),
     [

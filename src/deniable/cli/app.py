@@ -19,6 +19,7 @@ from deniable.cli.commands.reproduce import reproduce
 from deniable.cli.commands.start import demo
 from deniable.cli.commands.store import backup, export, import_, purge, verify_store
 from deniable.cli.commands.tally import tally
+from deniable.cli.commands.testing import test
 from deniable.cli.help import PlainCommand, PlainGroup
 
 app = typer.Typer(
@@ -43,6 +44,7 @@ for _panel, _members in _COMMANDS.items():
     for _command in _members:
         _name = _command.__name__.strip("_").replace("_", "-")
         app.command(_name, cls=PlainCommand, rich_help_panel=_panel)(_command)
+app.add_typer(test, name="test", rich_help_panel="Estimate")
 
 
 @app.callback(invoke_without_command=True)

@@ -65,7 +65,8 @@ def mean_sample_size(
     """The least n of each sample with (z_a + z_b) sqrt(samples V(n)) <= difference.
 
     V(n) is the variance of the mean of n respondents who are a sample of everyone: what the
-    mechanism adds for numbers that are Beta distributed with this mean and sd, and sd^2 / n.
+    mechanism adds for numbers that are Beta distributed with this mean and sd, and sd^2 / n. It is
+    the largest there is where a test of so few reports has to assume that.
     """
     domain, several = mechanism.domain, require_int("samples", samples, 1, 2)
     width = domain.hi - domain.lo
@@ -77,7 +78,11 @@ def mean_sample_size(
     allowed_error = float(difference) / width / distance
 
     def enough(n: int) -> bool:
-        variance = mechanism.variance_for(x, n) + float(x.var()) / n
+        variance = (
+            mechanism.variance_for(x, n) + float(x.var()) / n
+            if mechanism.shows_variance(n)
+            else mechanism.worst_variance(n, sampled=True)
+        )
         return math.sqrt(several * variance) <= allowed_error
 
     if not enough(MOST_PEOPLE):

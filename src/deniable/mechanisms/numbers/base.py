@@ -154,6 +154,13 @@ class NumberMechanism(Mechanism):
         """
         return 0.0
 
+    def shows_variance(self, n: int) -> bool:
+        """Whether n reports show how large the variance is; of fewer the largest is taken.
+
+        Run by the analyst.
+        """
+        return True
+
     def binary(self, counts: Counts) -> Binary | None:
         """The counts of reports that are one of two; None if there are more. Run by the analyst."""
         return None

@@ -70,7 +70,7 @@ class Scores(NumberMechanism):
         strata = merged(self.table(counts), self.strata(n))
         mean, variance = stratified(strata.sum(axis=1), self.scores)
         most, largest = (self.worst_variance(n, sampled=sampled) for sampled in (True, False))
-        few = n < FEW or n * self.random_share < FEW_DRAWN
+        few = not self.shows_variance(n)
         least = self.least_variance(mean, n)
         return Moments(
             n=n,
@@ -107,6 +107,9 @@ class Scores(NumberMechanism):
 
     def least_variance(self, mean: float, n: int) -> float:
         return float(np.interp(mean, *self._least_noise)) / n
+
+    def shows_variance(self, n: int) -> bool:
+        return n >= FEW and n * self.random_share >= FEW_DRAWN
 
     def binary(self, counts: Counts) -> Binary | None:
         if len(self.exact_scores) != 2:
