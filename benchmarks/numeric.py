@@ -51,8 +51,8 @@ def mean_tests(runs: float, rng: Generator) -> Iterator[dict[str, Any]]:
             times = round(times * runs)
             pairs = zip(*(_tallies(m, n, times, rng) for n in sizes), strict=True)
             size = np.mean([dn.mean_test(*pair).p_value <= 0.05 for pair in pairs])
-            n = " and ".join(map(str, sizes))
-            yield {"epsilon": epsilon, "n": n, "runs": times, "size": size, "power": None}
+            many = " and ".join(map(str, sizes))
+            yield {"epsilon": epsilon, "n": many, "runs": times, "size": size, "power": None}
 
 
 def sample_sizes(runs: float, rng: Generator) -> Iterator[dict[str, Any]]:
