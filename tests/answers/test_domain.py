@@ -5,6 +5,7 @@ import json
 import math
 import pickle
 import random
+from decimal import Decimal
 from fractions import Fraction
 from hashlib import sha256
 
@@ -218,6 +219,9 @@ def test_bins_count_the_edges_that_are_at_most_the_number():
         assert bins.encode(column).tolist() == expected
     assert bins.encode([4, 5, 8, Fraction(13, 2), np.float32(6.5)]).tolist() == [0, 1, 3, 2, 2]
     assert bins.labels == ("below 5", "5 to 6.5", "6.5 to 8", "8 or more")
+    money = [Decimal("4.99"), Decimal("6.50"), Decimal(8)]
+    for column in (money, np.array(money), pd.Series(money), pl.Series(money), pa.array(money)):
+        assert bins.encode(column).tolist() == [0, 2, 3]
 
 
 def encoded_one_by_one(domain, x):
@@ -249,7 +253,8 @@ def test_numbers_are_encoded_in_the_prescribed_order(domain):
     np.testing.assert_array_equal(found, domain.encode(pa.array([float(x) for x in column])))
 
 
-PRIVATE = ["tell nobody", 123456.75, True, None, math.nan, math.inf, 10**400, [1.5], b"x"]
+PRIVATE = ["tell nobody", 123456.75, True, None, math.nan, math.inf, 10**400, [1.5], b"x",
+           Decimal("inf"), Decimal("nan"), Decimal("1e400")]  # fmt: skip
 
 
 @pytest.mark.parametrize("domain", [Number(0, 24), Bins([5, 6])], ids=repr)
@@ -259,6 +264,11 @@ def test_what_is_no_number_is_refused_and_not_repeated(domain, wrong):
         domain.encode([1, 2.5, wrong])
     assert "tell nobody" not in str(refusal.value)
     assert not isinstance(refusal.value.value, str)
+
+
+def test_a_decimal_that_signals_is_no_number():
+    with pytest.raises(InvalidArgument, match="must be a finite number"):
+        Number(0, 24).encode([Decimal("sNaN")])
 
 
 def test_numbers_beyond_a_strict_range_are_refused_and_not_repeated():

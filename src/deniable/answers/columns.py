@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from decimal import Decimal
 from typing import Any
 
 import numpy as np
@@ -50,8 +51,11 @@ def _holds_numbers(values: Any) -> bool:
 
 
 def _double(answer: Any) -> float:
-    """The number as a double; what is none becomes NaN, which is refused with its place."""
+    """The number as a double; what is none becomes NaN, which is refused with its place.
+
+    Tables keep money as decimals, so these are numbers, too.
+    """
     try:
-        return float(answer) if is_number(answer) else math.nan
-    except OverflowError:
+        return float(answer) if is_number(answer) or isinstance(answer, Decimal) else math.nan
+    except (OverflowError, ValueError):  # too large, or a decimal that signals
         return math.nan
