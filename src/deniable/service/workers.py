@@ -73,8 +73,6 @@ def work(
     job: Assignment, listening: socket.socket, lifeline: Connection, cells: Any, row: int
 ) -> None:
     """A worker, from its first line to its last."""
-    if hasattr(signal, "SIGHUP"):
-        signal.signal(signal.SIGHUP, signal.SIG_IGN)
     try:
         store = open_store(job.store, read_survey(job.survey))
     except (ValueError, ImportError, OSError) as error:  # one line, as the command says it
@@ -83,6 +81,20 @@ def work(
     app = create_app(store, job.settings, Metrics(cells, row))
     with suppress(KeyboardInterrupt):
         serve(app, listening, connections=job.connections, parent=lifeline, backlog=NEWCOMERS)
+
+
+@contextmanager
+def _hangups_held() -> Iterator[None]:
+    """SIGHUP waits. A process that starts here holds it back for ever, from before its first line:
+    it is for the parent, and must not end a worker that cannot ignore it yet."""
+    if not hasattr(signal, "SIGHUP"):
+        yield
+        return
+    signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGHUP])
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, [signal.SIGHUP])
 
 
 class Supervisor:
@@ -172,7 +184,8 @@ class Supervisor:
         ours, theirs = self._context.Pipe()
         arguments = (self._job, self._listening, theirs, self._cells, row)
         process = self._context.Process(target=work, args=arguments, daemon=True)
-        process.start()
+        with _hangups_held():
+            process.start()
         theirs.close()
         return _Worker(process, ours, row)
 

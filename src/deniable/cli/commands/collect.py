@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shlex
+import signal
 import sys
 from contextlib import suppress
 from pathlib import Path
@@ -219,6 +220,9 @@ def serve(
     Respondents need the key in the environment variable DENIABLE_KEY, if it is set. Partners need
     the one in DENIABLE_PARTNER_KEY to send batches; without it no batch is accepted.
     """
+    if workers > 1 and hasattr(signal, "SIGHUP"):
+        signal.signal(signal.SIGHUP, signal.SIG_IGN)  # as yet there is nobody to replace
+
     from deniable.collection.survey import read_survey
     from deniable.service.app import Settings, create_app
     from deniable.service.limits import Limits
