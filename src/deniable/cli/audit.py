@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import importlib
 import sys
-from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
+from deniable.cli.progress import tracked
 from deniable.core.domain import MAX_SIZE
 from deniable.errors import InvalidArgument, require_int
 from deniable.views.formats import Format
@@ -29,7 +29,7 @@ UNUSED = {
 
 
 @dataclass(frozen=True)
-class Subject:
+class AuditSubject:
     """What is audited: one kind of thing, and which."""
 
     kind: str
@@ -43,7 +43,7 @@ class Subject:
         command: str | None,
         function: str | None,
         library: str | None,
-    ) -> Subject:
+    ) -> AuditSubject:
         """The one that was given."""
         named = {
             "mechanism": mechanism,
@@ -168,7 +168,7 @@ class AuditRows:
         return survey_chart(self.rows, self.title) if self.audit is None else self.audit.chart()
 
 
-def run(subject: Subject, settings: AuditSettings) -> AuditRows:
+def run(subject: AuditSubject, settings: AuditSettings) -> AuditRows:
     """Audit the subject."""
     if subject.kind in ("all", "mechanism"):
         require_int("size", settings.k, 2, MOST_ANSWERS)
@@ -193,7 +193,7 @@ def _all(settings: AuditSettings) -> AuditRows:
         rng=settings.rng,
     )
     title = f"epsilon = {settings.promise:g}, confidence {100 * settings.confidence:.6g} % each"
-    return AuditRows(title, list(_tracked(found, steps())))
+    return AuditRows(title, list(tracked(found, "auditing", steps())))
 
 
 def _library(name: str, settings: AuditSettings) -> AuditRows:
@@ -212,7 +212,8 @@ def _library(name: str, settings: AuditSettings) -> AuditRows:
         row_of(one.audit(values, reports=settings.rounds, **settings.options), one.name, settings.k)
         for one in listed
     )
-    return AuditRows(f"{name}, epsilon = {settings.promise:g}", list(_tracked(audits, len(listed))))
+    rows = list(tracked(audits, "auditing", len(listed)))
+    return AuditRows(f"{name}, epsilon = {settings.promise:g}", rows)
 
 
 def _mechanism(name: str, settings: AuditSettings) -> AuditRows:
@@ -234,7 +235,7 @@ def _mechanism(name: str, settings: AuditSettings) -> AuditRows:
     return AuditRows(str(m), rows, found, f"exactly: {exact.words}")
 
 
-def _black_box(subject: Subject, settings: AuditSettings) -> AuditRows:
+def _black_box(subject: AuditSubject, settings: AuditSettings) -> AuditRows:
     """With several reports of a device, a function makes devices."""
     from deniable.audit.black_box.empirical import audit, audit_command, audit_devices
     from deniable.audit.black_box.everything import row_of
@@ -263,14 +264,3 @@ def _imported(name: str) -> Any:
     if not callable(found):
         raise InvalidArgument("callable", name, "the name of a function")
     return found
-
-
-def _tracked(rows: Iterable[dict[str, Any]], total: int) -> Iterator[dict[str, Any]]:
-    from rich.console import Console
-    from rich.progress import track
-
-    console = Console(stderr=True)
-    quiet = not console.is_terminal
-    return iter(
-        track(rows, "auditing", total=total, console=console, transient=True, disable=quiet)
-    )

@@ -27,7 +27,7 @@ Counted = tuple[Tally, dict[int, int]]
 
 
 @dataclass(frozen=True, eq=False)
-class Subject:
+class ReportSubject:
     """What reports are asked about."""
 
     stored: Mechanism
@@ -54,7 +54,7 @@ class CountJob(Job[Counted]):
     """The tally of a subject."""
 
     reading: Reading
-    subject: Subject
+    subject: ReportSubject
 
     def read(self, piece: Piece) -> Counted:
         tally = Tally(self.subject.mechanism)
@@ -73,7 +73,7 @@ class PassJob(Job[Value | None]):
     """One pass over the reports of a subject; nothing for a piece that has none."""
 
     reading: Reading
-    subject: Subject
+    subject: ReportSubject
     work: Pass[Value]
     #: The number of the first report of each piece among all, by the number of its first row.
     firsts: dict[int, int]
@@ -100,9 +100,9 @@ class ReportFiles(StoredReports):
         selection: Selection,
         engine: Engine,
         progress: Progress = silent,
-        subject: Subject | None = None,
+        subject: ReportSubject | None = None,
     ) -> None:
-        self.subject = subject or Subject(selection.mechanism)
+        self.subject = subject or ReportSubject(selection.mechanism)
         self.mechanism = self.subject.mechanism
         self.sources = selection.sources()
         self._selection, self._engine, self._progress = selection, engine, progress
@@ -156,7 +156,7 @@ class ReportFiles(StoredReports):
         pieces = self._selection.pieces
         return self._engine.run(job, pieces, watch=watching(self._progress, doing, pieces))
 
-    def _seen(self, subject: Subject) -> ReportFiles:
+    def _seen(self, subject: ReportSubject) -> ReportFiles:
         return ReportFiles(self._selection, self._engine, self._progress, subject)
 
     def __repr__(self) -> str:

@@ -132,7 +132,7 @@ def audit(
     from deniable.cli import audit as audit_command
 
     check_charts(chart)
-    subject = audit_command.Subject.of(mechanism, every, command, function, library)
+    subject = audit_command.AuditSubject.of(mechanism, every, command, function, library)
     settings = audit_command.AuditSettings(
         size, epsilon, value, respondents, reports, confidence, seed, quick
     )

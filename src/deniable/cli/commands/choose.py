@@ -123,18 +123,13 @@ def _methods(names: str, mechanism: Any) -> list[str]:
 def _simulate_all(
     chosen: list[Any], values: Any, methods: list[list[str]], rng: Generator, runs: int
 ) -> list[dict[str, Any]]:
-    from rich.console import Console
-    from rich.progress import track
-
     from deniable.cli import simulate as simulation
+    from deniable.cli.progress import tracked
 
-    console = Console(stderr=True)
-    quiet = not console.is_terminal
     rows: list[dict[str, Any]] = []
     for one, names in zip(chosen, methods, strict=True):
         steps = simulation.runs(one, values, names, rng, runs)
-        shown = track(steps, one.name, total=runs, console=console, transient=True, disable=quiet)
-        rows += simulation.summary(one, values, list(shown))
+        rows += simulation.summary(one, values, list(tracked(steps, one.name, runs)))
     return rows
 
 
@@ -154,17 +149,13 @@ def bench(
     layout: Layout = Format.table,
 ) -> None:
     """Measure the speed of this machine: time per report, beside what random numbers cost."""
-    from rich.console import Console
-    from rich.progress import track
-
     from deniable.cli.bench import bounds, measure
+    from deniable.cli.progress import tracked
     from deniable.views.tables import show
 
     limits = bounds()
     cases = [one for k in size or [16, 128, 1024] for one in _choose(mechanism, k, epsilon)]
-    console = Console(stderr=True)
-    quiet = not console.is_terminal
-    steps = track(cases, "measuring", console=console, transient=True, disable=quiet)
+    steps = tracked(cases, "measuring", len(cases))
     rows = [row for one in steps for row in measure(one, respondents, threads, limits)]
     title = f"n = {respondents:,}, epsilon = {epsilon:g}; keystream {limits.keystream:.1f} GB/s"
     show(rows, layout, f"{title}, memory copy {limits.memcpy:.1f} GB/s")

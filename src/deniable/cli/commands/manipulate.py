@@ -58,10 +58,9 @@ def manipulate(
 ) -> None:
     """Show what forged respondents can do: every attack against every defence."""
     import numpy as np
-    from rich.console import Console
-    from rich.progress import track
 
     from deniable.audit.forging.suite import Suite
+    from deniable.cli.progress import tracked
     from deniable.cli.simulate import population
     from deniable.mechanisms.frequency import find_oracle
 
@@ -72,11 +71,6 @@ def manipulate(
     shares = np.bincount(population(distribution, k, respondents, rng), minlength=k) / respondents
     many = forged or max(1, respondents // 20)
     suite = Suite.of(asked, respondents, many, target or [k - 1], shares, runs, level, rng)
-    console = Console(stderr=True)
-    steps = track(
-        suite.steps(), "attacking", total=len(suite), console=console, transient=True,
-        disable=not console.is_terminal,
-    )  # fmt: skip
-    found = suite.report(steps)
+    found = suite.report(tracked(suite.steps(), "attacking", len(suite)))
     print_result(found, layout)
     save_charts(chart, found.plot)

@@ -49,30 +49,22 @@ def privatize(
     master: Master = None,
 ) -> None:
     """Randomise the answers in many files. Only reports and the columns you keep are written."""
-    from rich.console import Console
-    from rich.progress import Progress
-
+    from deniable.cli.progress import resumable
     from deniable.engines.named import engine_named
     from deniable.engines.privatising import privatise_files
 
     asked = _asked(survey, mechanism, column)
     runner = engine_named(engine, master)
-    console = Console(stderr=True)
-    try:
-        with Progress(console=console, transient=True, disable=not console.is_terminal) as progress:
-            task = progress.add_task("randomising", total=None)
-            rows = privatise_files(
-                paths,
-                asked,
-                folder,
-                keep=keep or (),
-                secret=secret,
-                engine=runner,
-                progress=lambda done, total: progress.update(task, completed=done, total=total),
-            )
-    except KeyboardInterrupt:
-        typer.echo(f"Interrupted. {_advice(secret)}", err=True)
-        raise typer.Exit(130) from None
+    with resumable("people randomised", _advice(secret)) as progress:
+        rows = privatise_files(
+            paths,
+            asked,
+            folder,
+            keep=keep or (),
+            secret=secret,
+            engine=runner,
+            progress=progress,
+        )
     typer.echo(f"{folder}: {rows:,} people")
     for line in _told(asked):
         typer.echo(f"  {line}")

@@ -44,7 +44,7 @@ def demo(
     ):
         _introduce(console, respondents, epsilon, len(demonstration.QUESTIONS))
         answers = demonstration.invent(respondents)
-        _answer(running.url, answers, console)
+        _answer(running.url, answers)
         answered = list(demonstration.results(running.store, answers))
         if layout is not Format.table:
             show([row for one in answered for row in _estimate_rows(one)], layout)
@@ -65,16 +65,15 @@ def _introduce(console: Console, respondents: int, epsilon: float, questions: in
     )
 
 
-def _answer(url: str, answers: dict[str, list[Any]], console: Console) -> None:
-    from rich.progress import Progress
-
+def _answer(url: str, answers: dict[str, list[Any]]) -> None:
     from deniable.cli.demo import answer_all
+    from deniable.cli.progress import shown
 
-    total = len(next(iter(answers.values())))
-    with Progress(console=console, transient=True, disable=not console.is_terminal) as progress:
-        task = progress.add_task("answering", total=total)
+    done, total = 0, len(next(iter(answers.values())))
+    with shown("answering") as tell:
         for number in answer_all(url, answers):
-            progress.advance(task, number)
+            done += number
+            tell("answering", done, total)
 
 
 def _stay(running: Any, console: Console) -> None:

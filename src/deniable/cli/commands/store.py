@@ -29,7 +29,7 @@ def verify_store(
 
     Exit code 1 if anything is wrong.
     """
-    from deniable.cli.work import shown
+    from deniable.cli.progress import resumable
     from deniable.service.store import open_store
     from deniable.service.store.checkpoints import Checkpoint
 
@@ -40,7 +40,7 @@ def verify_store(
     resume = "Nothing was kept; see --checkpoint."
     if checkpoint is not None:
         resume = "Verify with the same checkpoint to go on."
-    with shown("rows verified", resume) as progress:
+    with resumable("rows verified", resume) as progress:
         try:
             found = opened.verify(known, progress=progress)
         except KeyboardInterrupt:
@@ -78,10 +78,10 @@ def backup(
     target: Annotated[Path, typer.Argument(help="File to write; it must not exist yet.")],
 ) -> None:
     """Copy a store while it is in use."""
-    from deniable.cli.work import shown
+    from deniable.cli.progress import resumable
     from deniable.service.store import open_store
 
-    with shown("pages copied", "Nothing was written.") as progress:
+    with resumable("pages copied", "Nothing was written.") as progress:
         open_store(store).backup(str(target), progress=progress)
     typer.echo(f"{target}: {target.stat().st_size:,} bytes")
 
@@ -100,11 +100,11 @@ def purge(
     ] = False,
 ) -> None:
     """Forget old reports; what they were counted for stays, and so do their ids."""
-    from deniable.cli.work import shown
+    from deniable.cli.progress import resumable
     from deniable.service.store import open_store
 
     day = _first_kept(before, keep_days)
-    with shown("submissions and batches forgotten", "Purge again to go on.") as progress:
+    with resumable("submissions and batches forgotten", "Purge again to go on.") as progress:
         number = open_store(store).purge(day, rewrite=rewrite, progress=progress)
     gone = (
         "1 submission or batch was" if number == 1 else f"{number:,} submissions and batches were"
@@ -136,11 +136,11 @@ def export(
     ] = False,
 ) -> None:
     """Write reports as Parquet files by question, round and day; adds only what is new."""
-    from deniable.cli.work import shown
+    from deniable.cli.progress import resumable
     from deniable.service.parquet import export as write
     from deniable.service.store import open_store
 
-    with shown("submissions exported", "Export again to go on.") as progress:
+    with resumable("submissions exported", "Export again to go on.") as progress:
         found = write(open_store(store), folder, unfinished=unfinished, progress=progress)
     for day, number in found.written.items():
         typer.echo(f"{day}: {number:,} reports")
@@ -171,7 +171,7 @@ def import_(
     ] = False,
 ) -> None:
     """Count the reports of an export; what was imported before is counted once."""
-    from deniable.cli.work import shown
+    from deniable.cli.progress import resumable
     from deniable.collection.survey import read_survey
     from deniable.errors import InvalidArgument
     from deniable.service.parquet import MANIFEST, import_folder
@@ -180,6 +180,6 @@ def import_(
     if not (folder / MANIFEST).is_file():
         raise InvalidArgument("folder", str(folder), f"what `deniable export` wrote: {MANIFEST}")
     opened = open_store(store, read_survey(folder / MANIFEST))
-    with shown("rows checked and counted", "Nothing was counted.") as progress:
+    with resumable("rows checked and counted", "Nothing was counted.") as progress:
         number = import_folder(opened, folder, add=add, progress=progress)
     typer.echo(f"{number:,} reports were counted")

@@ -38,7 +38,7 @@ def tally(
     If it is interrupted, the same command goes on where it ended.
     """
     from deniable.cli.files import read_mechanism
-    from deniable.cli.progress import shown
+    from deniable.cli.progress import INTERRUPTED, shown
     from deniable.engines.named import engine_named
     from deniable.engines.tallying import check_output, tally_files, write_tallies
 
@@ -61,7 +61,7 @@ def tally(
             f"What was counted is in {notes}. " if notes.exists() else "Nothing was counted yet. "
         )
         typer.echo(f"Interrupted. {kept}Run the same command again to go on.", err=True)
-        raise typer.Exit(130) from None
+        raise typer.Exit(INTERRUPTED) from None
     for path, one in write_tallies(found, keys, output).items():
         files = "1 file" if len(one.sources) == 1 else f"{len(one.sources):,} files"
         typer.echo(f"{path}: {one.n:,} reports from {files}")

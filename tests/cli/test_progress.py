@@ -3,25 +3,25 @@
 import pytest
 import typer
 
-from deniable.cli import work
+from deniable.cli import progress as shown
 
 
 def test_a_log_gets_a_line_now_and_then(capsys, monkeypatch):
-    monkeypatch.setattr(work, "EVERY", -1)
-    with work.shown("rows read", "Read again.") as progress:
+    monkeypatch.setattr(shown, "EVERY", -1)
+    with shown.resumable("rows read", "Read again.") as progress:
         progress(1, 1_000)
         progress(1_000, 1_000)
-    assert capsys.readouterr().err == "1 of 1,000 rows read\n1,000 of 1,000 rows read\n"
+    assert capsys.readouterr().err == "rows read: 1 of 1,000\nrows read: 1,000 of 1,000\n"
 
 
 def test_short_work_leaves_no_line(capsys):
-    with work.shown("rows read", "Read again.") as progress:
+    with shown.resumable("rows read", "Read again.") as progress:
         progress(5, 10)
     assert capsys.readouterr() == ("", "")
 
 
 def interrupted():
-    with work.shown("rows read", "Read again.") as progress:
+    with shown.resumable("rows read", "Read again.") as progress:
         progress(5, 10)
         raise KeyboardInterrupt
 
