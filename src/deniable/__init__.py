@@ -46,6 +46,7 @@ if TYPE_CHECKING:
     from deniable.mechanisms import DRR as DRR
     from deniable.mechanisms import GRR as GRR
     from deniable.mechanisms import HCMS as HCMS
+    from deniable.mechanisms import HH as HH
     from deniable.mechanisms import HR as HR
     from deniable.mechanisms import HRR as HRR
     from deniable.mechanisms import LBLH as LBLH
@@ -68,6 +69,7 @@ if TYPE_CHECKING:
     from deniable.mechanisms import BasicRAPPOR as BasicRAPPOR
     from deniable.mechanisms import DBitFlip as DBitFlip
     from deniable.mechanisms import DBitFlipPM as DBitFlipPM
+    from deniable.mechanisms import Haar as Haar
     from deniable.mechanisms import Joint as Joint
     from deniable.mechanisms import Mechanism as Mechanism
     from deniable.mechanisms import SHist as SHist
@@ -135,9 +137,9 @@ _HOMES = {
     "tally_files": "engines",
 }
 _MECHANISMS = (
-    "BLH", "BRR", "CMS", "DRR", "GRR", "HCMS", "HR", "HRR", "LBLH", "LGRR", "LOLH", "LOSUE", "LOUE",
-    "LSOUE", "LSUE", "OLH", "ORAPPOR", "ORR", "OUE", "RAPPOR", "SHE", "SS", "SUE", "THE", "UE",
-    "BasicRAPPOR", "DBitFlip", "DBitFlipPM", "Joint", "Mechanism", "SHist",
+    "BLH", "BRR", "CMS", "DRR", "GRR", "HCMS", "HH", "HR", "HRR", "LBLH", "LGRR", "LOLH", "LOSUE",
+    "LOUE", "LSOUE", "LSUE", "OLH", "ORAPPOR", "ORR", "OUE", "RAPPOR", "SHE", "SS", "SUE", "THE",
+    "UE", "BasicRAPPOR", "DBitFlip", "DBitFlipPM", "Haar", "Joint", "Mechanism", "SHist",
 )  # fmt: skip
 _HOMES |= dict.fromkeys(_MECHANISMS, "mechanisms")
 

@@ -35,7 +35,7 @@ def sentences(collection: Collection) -> list[str]:
 
 def _division(collection: Collection) -> str:
     """Who answers what."""
-    drawn = [report.of for report in collection.reports if report.mechanism.places > 1]
+    drawn = [report.of for report in collection.reports if len(report.of) > 1]
     if len(collection.questions) == 1:
         return "There is one question."
     if not drawn:

@@ -26,6 +26,7 @@ from deniable.conformance.members import (
 )
 from deniable.core.reports import Reports
 from deniable.core.tally import Tally
+from deniable.errors import InvalidArgument
 from deniable.estimation import METHODS, combine
 from deniable.estimation.frequencies.errors.score import analytic
 from deniable.estimation.frequencies.evidence import Evidence
@@ -110,6 +111,28 @@ def _check_covariances(m: Oracle, f: Floats, products: Floats) -> None:
     stated, largest = m.covariances(f, 1, last), np.sqrt(variances * variances[last])
     wrong = _differ(stated, exact) and _differ(stated, largest)
     check(wrong, "exact_moments", m, f"covariances {exact}, stated {stated}")
+
+
+def exact_sums(family: Family) -> None:
+    """From the exact channel: the variance of a weighted sum of frequencies, given the answer.
+
+    Of families that state it (`FrequencyOracle.sum_variances`), which may not hold at all where
+    respondents share hash functions.
+    """
+    rng = np.random.default_rng(6)
+    for m in small(family):
+        weights = rng.normal(size=(4, m.domain.size))
+        try:
+            stated = m.sum_variances(weights)
+        except InvalidArgument:
+            continue
+        channel = channel_of(m)
+        law = np.array(channel.matrix, dtype=np.float64)
+        decoded = np.array([m.unbiased(m.count(m.pack([y])), 1) for y in channel.outputs])
+        told = weights @ decoded.T
+        found = told**2 @ law.T - (told @ law.T) ** 2
+        wrong = not m.independent_supports or _differ(found, stated)
+        check(wrong, "exact_sums", m, f"variances {found}, stated {stated}")
 
 
 def unbiased_at_scale(family: Family) -> None:
@@ -328,6 +351,7 @@ def _skewed(m: Oracle) -> Reports:
 
 FREQUENCY_LAWS: tuple[Callable[[Any], None], ...] = (
     exact_moments,
+    exact_sums,
     unbiased_at_scale,
     two_likelihoods,
     bulk_supports,

@@ -28,7 +28,7 @@ def small(family: Family) -> Iterator[NumberMechanism]:
     """Members whose channel can be enumerated, with few and with many steps."""
     for epsilon in EPSILONS:
         for design in family.shapes:
-            yield family(Number(0, 1), epsilon, **family.small_design, **design)
+            yield family(Number(0, 1), epsilon, **{**family.small_design, **design})
 
 
 def large(family: Family) -> Iterator[NumberMechanism]:
@@ -92,7 +92,7 @@ def simulated_errors(family: Family) -> None:
     """
     from scipy.stats import chi2
 
-    runs, n = 300, 5_000
+    runs, n = family.trials // 2, 5_000
     for m in large(family):
         for x in _populations(n).values():
             least, formula = m.least_variance(float(x.mean()), n), m.variance_for(x, n)
@@ -112,7 +112,7 @@ def coverage(family: Family) -> None:
     """
     from scipy.stats import binom
 
-    runs = 600
+    runs = family.trials
     for n in (60, 400, 2_000):
         for m in large(family):
             for name, x in _populations(n).items():

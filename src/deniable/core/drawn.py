@@ -51,14 +51,25 @@ class Drawn(Mechanism):
     Counts are, branch after branch, the number of its reports and then its own counts.
     """
 
-    branches: tuple[Branch, ...]
+    def __init__(
+        self,
+        domain: Any,
+        epsilon: float,
+        branches: Sequence[Branch] | None = None,
+        **integers: int | None,
+    ) -> None:
+        if branches is not None:
+            listed = isinstance(branches, Sequence)
+            if not listed or not all(isinstance(b, Branch) for b in branches):
+                raise InvalidArgument("branches", branches, "a list of `Branch`")
+            vars(self)["branches"] = tuple(branches)
+            self._check_branches()
+        super().__init__(domain, epsilon, **integers)
 
-    def __init__(self, domain: Any, epsilon: float, branches: Sequence[Branch]) -> None:
-        if not isinstance(branches, Sequence) or not all(isinstance(b, Branch) for b in branches):
-            raise InvalidArgument("branches", branches, "a list of `Branch`")
-        vars(self)["branches"] = tuple(branches)
-        self._check_branches()
-        super().__init__(domain, epsilon)
+    @cached_property
+    def branches(self) -> tuple[Branch, ...]:
+        """The branches that were given, or those that a family derives from its design."""
+        raise InvalidArgument("branches", None, "a list of `Branch`")
 
     def _check_branches(self) -> None:
         weights = [branch.weight for branch in self.branches]
@@ -196,14 +207,15 @@ class Drawn(Mechanism):
             {"weight": branch.weight, **self._keys(branch), "mechanism": branch.mechanism.to_leaf()}
             for branch in self.branches
         ]
-        return {"name": self.name, "epsilon": self.epsilon, "design": {}, "branches": branches}
+        design = {name: getattr(self, name) for name in self.design}
+        return {"name": self.name, "epsilon": self.epsilon, "design": design, "branches": branches}
 
     @classmethod
     def from_leaf(cls, domain: Domain, leaf: Mapping[str, Any]) -> Self:
-        from deniable.core.registry import check_keys, check_number
+        from deniable.core.registry import check_keys, check_number, read_integers
 
         check_keys("mechanism", leaf, {"name", "epsilon", "design", "branches"})
-        check_keys("design", leaf["design"], set())
+        design = read_integers(leaf, "design", cls.design, int)
         check_number("epsilon", leaf["epsilon"])
         if allowed := cls.unsuited(domain):
             raise BrokenPromise("domain", domain, allowed)
@@ -213,13 +225,13 @@ class Drawn(Mechanism):
             raise BrokenPromise(refused.name, refused.value, refused.allowed) from None
         if not isinstance(leaf["branches"], list):
             raise InvalidArgument("branches", leaf["branches"], "a list of branches")
-        branches = [cls._branch(domain, branch) for branch in leaf["branches"]]
-        return cls(domain, leaf["epsilon"], branches)
+        branches = cls._read(domain, design, leaf["branches"])
+        return cls(domain, leaf["epsilon"], branches, **design)
 
     @classmethod
     @abstractmethod
-    def _branch(cls, domain: Domain, branch: Any) -> Branch:
-        """The branch that a manifest describes."""
+    def _read(cls, domain: Domain, design: Mapping[str, int], branches: list[Any]) -> list[Branch]:
+        """The branches that a manifest describes."""
 
     def _keys(self, branch: Branch) -> dict[str, Any]:
         """What the manifest says of a branch beside its weight and mechanism."""
@@ -228,6 +240,3 @@ class Drawn(Mechanism):
     @property
     def _identity(self) -> tuple[Any, ...]:
         return (*super()._identity, self.branches)
-
-    def __repr__(self) -> str:
-        return f"{type(self).__name__}({self.domain!r}, {len(self.branches)} branches)"

@@ -106,6 +106,15 @@ class FrequencyOracle(Mechanism):
         rows = [self.unbiased(self.count(known[i : i + 1]), 1)[values] for i in range(len(known))]
         return np.asarray(np.round(np.array(rows), 6)[where.reshape(-1)])
 
+    def sum_variances(self, weights: Floats) -> Floats:
+        """Var(sum_v w_v s_v | x): row by row of weights w, for each answer x of a respondent.
+
+        s_v is the unbiased frequency of v from one report. As respondents are independent,
+        n Var(sum_v w_v f_v) is the mean of these over all of them: `sum_variances` @ f.
+        """
+        allowed = "one of which it is known how the errors of two answers depend on each other"
+        raise InvalidArgument("mechanism", self, allowed)
+
     # ---- what follows
 
     def channel(self) -> Channel:
@@ -246,6 +255,18 @@ class Supports(FrequencyOracle):
         found = either * float((own - p * q) / scale) + (1 - either) * float((other - q**2) / scale)
         found[value] = self.variance_line(f, n).at(f)[value]
         return np.asarray(found)
+
+    def sum_variances(self, weights: Floats) -> Floats:
+        """With c = Cov(s_u, s_v | x) where x is u or v, and d where it is neither (`together`)."""
+        if self.together is None:
+            return super().sum_variances(weights)
+        p, q, (own, other) = self.p, self.q, self.together
+        c, d = float((own - p * q) / (p - q) ** 2), float((other - q**2) / (p - q) ** 2)
+        line, squares = self.variance_line(np.zeros(1), 1), weights**2
+        whole, total = (rows.sum(axis=1, keepdims=True) for rows in (weights, squares))
+        alone = line.a * total + line.b * squares
+        pairs = d * (whole**2 - total) + 2 * (c - d) * (weights * whole - squares)
+        return np.asarray(alone + pairs)
 
 
 def support_line(p: Fraction, q: Fraction, f: Floats) -> Line:

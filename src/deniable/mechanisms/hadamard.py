@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from fractions import Fraction
 from functools import cached_property, lru_cache
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,6 +24,7 @@ from deniable.randomness import SCALE, Coins, Keystream
 from deniable.splitmix import mixed_all
 
 _HALF = Fraction(1, 2)
+Summed = TypeVar("Summed", np.int64, np.float64)
 MAX_BLOCK = 1 << 31
 
 
@@ -178,6 +179,22 @@ class HR(IndexMechanism):
         a = in_block[owner] * (SCALE / self.keep) ** 2
         return Line(a, np.full(a.shape, -1.0))
 
+    def sum_variances(self, weights: Floats) -> Floats:
+        """T_y = sum of w_v H[y, v] / t over the values v of y's block; Var T = E[T^2] - w_x^2.
+
+        Given x, y is uniform in S_x with t, whose mean T^2 is 1 / b of that of the block and of
+        the contrast of S_x; else uniform everywhere.
+        """
+        keep = self.keep / SCALE
+        block, row = np.divmod(self.value_places, self.block - 1)
+        dealt = np.zeros((len(weights), self.blocks, self.block))
+        dealt[:, block, row + 1] = weights
+        told = walsh_hadamard(dealt.reshape(-1, self.block)) / keep
+        squares = walsh_hadamard(told**2).reshape(dealt.shape) / self.block
+        own = squares[:, block, 0] + squares[:, block, row + 1]
+        anywhere = squares[:, :, 0].mean(axis=1, keepdims=True)
+        return np.asarray(keep * own + (1 - keep) * anywhere - weights**2)
+
     def _line(self, shares: Floats, f: Floats) -> Line:
         """A value's frequency is part of its block's: F = F_others + f_v; one block has F = 1."""
         keep = self.keep / SCALE
@@ -204,8 +221,8 @@ def public_permutation(size: int, seed: int) -> NDArray[np.int64]:
     return places
 
 
-def walsh_hadamard(rows: NDArray[np.int64]) -> NDArray[np.int64]:
-    """The Walsh-Hadamard transform of each row (a power of two long), in exact integers."""
+def walsh_hadamard(rows: NDArray[Summed]) -> NDArray[Summed]:
+    """The Walsh-Hadamard transform of each row (a power of two long), exact for integers."""
     size = rows.shape[1]
     half = 1
     while half < size:

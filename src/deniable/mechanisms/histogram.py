@@ -183,6 +183,11 @@ class SHE(FrequencyOracle):
         variance = (self.moment(2) - self.moment(1) ** 2) / self.gap**2
         return Line(np.full(f.shape, float(variance)), np.zeros(f.shape))
 
+    def sum_variances(self, weights: Floats) -> Floats:
+        """Each value has noise of its own, as large for all."""
+        line = self.variance_line(np.zeros(self.domain.size), 1)
+        return np.repeat(weights**2 @ line.a[:, None], self.domain.size, axis=1)
+
     def _simulate(self, histogram: Counts, rng: Generator) -> Counts:
         """Every cell sums bytes of its own: h_v mirrored ones, and n - h_v others."""
         others = int(histogram.sum()) - histogram

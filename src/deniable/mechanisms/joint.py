@@ -83,6 +83,13 @@ class Joint(Drawn):
     def _keys(self, branch: Branch) -> dict[str, Any]:
         return {"of": list(branch.of)}
 
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self.domain!r}, {len(self.branches)} branches)"
+
+    @classmethod
+    def _read(cls, domain: Domain, design: Mapping[str, int], branches: list[Any]) -> list[Branch]:
+        return [cls._branch(domain, branch) for branch in branches]
+
     @classmethod
     def _branch(cls, domain: Domain, branch: Any) -> Branch:
         check_keys("branch", branch, {"weight", "of", "mechanism"})

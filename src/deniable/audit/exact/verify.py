@@ -136,7 +136,7 @@ def relatives(m: Mechanism, *, own: bool = True) -> Iterator[Mechanism]:
     Where ``own``, integers that do not depend on the number of answers are those of the mechanism
     itself, unless it needs another design to be small.
     """
-    if m.parts:
+    if m.parts and not m.small_design:
         yield m.made_of([BRR(2, part.epsilon_1) for part in m.parts[:STAND_INS]])
         return
     small = [m.over(domain, **m.small_design) for domain in m.small_domains()]
@@ -157,13 +157,13 @@ def _from_parts(m: Mechanism, most_runs: int) -> Verification:
     """Where all answers together are too many, what a report costs follows from what its parts do.
 
     So every part is verified alone, and the way in which they are brought together with a yes/no
-    question in the place of each of the first `STAND_INS`.
+    question in the place of each of the first `STAND_INS`, or with a smaller design.
     """
-    (short,) = relatives(m)
+    shorts = list(relatives(m))
     parts = [verify(part, most_runs=most_runs) for part in dict.fromkeys(m.parts)]
     checks = [
         _declared(m, "from parts"),
-        one_report(short),
+        *map(one_report, shorts),
         *(check for part in parts for check in part.checks),
     ]
     unseen = tuple(dict.fromkeys(what for part in parts for what in part.unseen))
@@ -171,5 +171,6 @@ def _from_parts(m: Mechanism, most_runs: int) -> Verification:
     faults = tuple(fault for one in walks for fault in one.faults)
     seen = Walks(sum(one.runs for one in walks), faults) if walks else None
     rests = dict.fromkeys(f"{part.method}; {part.instead}" for part in parts if part.instead)
-    instead = "; ".join([f"{len(short.parts)} yes/no questions enumerated", *rests])
+    enumerated = f"{len(shorts[0].parts)} yes/no questions enumerated"
+    instead = "; ".join([_instead(shorts, "") if m.small_design else enumerated, *rests])
     return Verification(str(m), tuple(checks), unseen, instead, seen)

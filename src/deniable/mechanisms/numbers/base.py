@@ -38,6 +38,9 @@ class Moments:
     largest: float
     #: The covariances of the mean and ``square`` where respondents are a sample, as observed.
     covariances: Floats | None = None
+    #: By how much the mean may be wrong however many reports there are: answers that are rounded
+    #: count as the middle of what they were rounded from.
+    rounding: float = 0.0
 
     @property
     def spread(self) -> float:
@@ -115,6 +118,8 @@ class NumberMechanism(Mechanism):
     tasks = ("mean",)
     #: Designs that the laws of means try.
     shapes: ClassVar[tuple[dict[str, int], ...]] = ({},)
+    #: Collections of each kind that they simulate: fewer where decoding takes longer.
+    trials: ClassVar[int] = 600
 
     domain: Number
 
