@@ -102,6 +102,35 @@ def test_a_candidate_and_the_rest():
     assert found.after == pytest.approx(math.e / (1 + math.e))
 
 
+def test_a_number_is_guessed_to_be_above_another():
+    """Against Bayes' rule on the channel: reached where answers lie at the ends, never exceeded."""
+    m = dn.DRR(dn.Number(0, 100), 1.0, ell=2, fine=3, shown=2)
+    found = inference_risk(m, [0.7, 0.3], above=60)
+    assert found.labels == ("at most 60", "above 60")
+    assert [line.count("60") for line in found.sentences()] == [0, 0, 1, 1, 0]
+    spread = {False: ([50, 60], [61, 70]), True: ([0], [100])}
+    for reached, sides in spread.items():
+        values = m.domain.encode([*sides[0], *sides[1]]).tolist()
+        law = np.array(exact_channel(m.report, values).matrix, dtype=float)
+        below, above = np.split(law, [len(sides[0])])
+        joint = found.prior[:, None] * np.array([below.mean(axis=0), above.mean(axis=0)])
+        largest = (joint / joint.sum(axis=0)).max(axis=1)
+        assert np.all(largest <= found.largest * (1 + 1e-9))
+        assert joint.max(axis=0).sum() <= found.after
+        assert bool(np.allclose(largest, found.largest, rtol=1e-9)) == reached
+
+
+def test_what_is_guessed_of_numbers():
+    optional = dn.DRR(dn.Number(0, 24, optional=True), 1.0)
+    assert inference_risk(optional).labels == ("at most 12", "above 12", "(no answer)")
+    with pytest.raises(InvalidArgument, match="'above' must be a number of at least 0 and below"):
+        inference_risk(optional, above=24)
+    with pytest.raises(InvalidArgument, match="'above' must be left out"):
+        inference_risk(dn.GRR(3, 1.0), above=2)
+    many = inference_risk(dn.DRR(dn.Number(0, 24), 1.0), reports=3)
+    assert many.epsilon == pytest.approx(3)
+
+
 def test_theory_of_randomised_response():
     """A uniform prior: the best guess is the report itself, right with p."""
     for k, epsilon in ((2, 1.0), (5, 0.7), (100_000, 6.0)):

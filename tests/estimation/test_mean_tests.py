@@ -153,7 +153,7 @@ def test_every_mechanism_of_means_can_be_tested(family):
         (lambda t: dn.mean_test(t, 40, alternative="above"), "two-sided, greater, less"),
         (lambda t: dn.mean_test(t, 40, confidence=1.5), "'confidence'"),
         (lambda t: dn.mean_test(t, t), "both samples"),
-        (lambda t: dn.mean_test(dn.GRR(3, 1.0).tally(), 1), "about a number"),
+        (lambda t: dn.mean_test(dn.GRR(3, 1.0).tally(), 1), "'mechanism' must be"),
     ],
 )
 def test_bad_input_is_refused(change, allowed):

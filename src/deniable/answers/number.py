@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from deniable.answers.columns import UNIT, as_doubles, refuse_first
-from deniable.core.domain import Domain, Key
+from deniable.core.domain import SKIPPED, Domain, Key, Label
 from deniable.errors import InvalidArgument, is_number, require_type
 
 #: The grid has so many bits: ``lo`` is 0 and ``hi`` is 2**FINE.
@@ -127,6 +127,15 @@ class Number(Domain):
         if value == self.skip:
             return None
         return self.lo + value / GRID * (self.hi - self.lo)
+
+    def guesses(self, above: float | None = None) -> Sequence[Label]:
+        """Whether the number is above another one (default: the middle of the range)."""
+        limit = (self.lo + self.hi) / 2 if above is None else above
+        if not is_number(limit) or not self.lo <= limit < self.hi:
+            allowed = f"a number of at least {self.lo:.12g} and below {self.hi:.12g}"
+            raise InvalidArgument("above", above, allowed)
+        skipped = (SKIPPED,) if self.optional else ()
+        return (f"at most {limit:,.12g}", f"above {limit:,.12g}", *skipped)
 
     @classmethod
     def wanted(cls, table: Mapping[str, Any]) -> tuple[str, ...]:

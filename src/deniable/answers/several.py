@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from deniable.answers.number import Number
 from deniable.answers.text import Text
-from deniable.core.domain import Domain, DomainLike
+from deniable.core.domain import Domain, DomainLike, Label
 from deniable.errors import InvalidArgument
 
 #: Combinations of samples that are enumerated; of more, those that differ in one part.
@@ -102,6 +102,10 @@ class Several(Domain):
 
     def words(self) -> str:
         return f"{len(self.parts)} questions"
+
+    def guesses(self, above: float | None = None) -> Sequence[Label]:
+        allowed = "about one question, such as the mechanism of a branch"
+        raise InvalidArgument("mechanism", self, allowed)
 
     def sample(self) -> Sequence[tuple[Any, ...]]:
         samples = [part.sample() for part in self.parts.values()]

@@ -304,6 +304,16 @@ class Domain:
         """All answers, in the order of their indices."""
         return range(self.size) if self.labels is None else self.labels
 
+    def guesses(self, above: float | None = None) -> Sequence[Label]:
+        """What somebody may guess that an answer is: exactly one of these holds.
+
+        All answers, where they are listed; of a number, whether it is ``above`` another one.
+        Run by whoever audits.
+        """
+        if above is not None:
+            raise InvalidArgument("above", above, f"left out: the answers are {self.words()}")
+        return self.listed
+
     def label(self, index: int) -> Label:
         """The answer with this index. Run by the analyst."""
         return self.listed[index]

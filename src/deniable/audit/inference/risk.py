@@ -10,14 +10,14 @@ from typing import Any, ClassVar
 import numpy as np
 
 from deniable.arrays import Floats
-from deniable.audit.inference.bayes_risk import Guessing, bounded, guessing, posteriors, raised
+from deniable.audit.inference.bayes_risk import bounded, guessing, posteriors, raised
 from deniable.core.domain import Label
 from deniable.core.mechanism import Labelled, as_floats
 from deniable.core.reports import Reports
 from deniable.errors import InvalidArgument, require_int, require_type
 from deniable.exports import SHOWN, Exports, column
 from deniable.mechanisms import Mechanism
-from deniable.mechanisms.frequency import FrequencyOracle, require_oracle
+from deniable.mechanisms.frequency import FrequencyOracle, oracle_of, require_oracle
 from deniable.privacy.guarantee import MOST_REPORTS
 
 #: Numbers computed with doubles are right to this much, which no rounding goes by.
@@ -46,11 +46,13 @@ class InferenceRisk(Exports):
     #: Of those whose report supports a value, the share with another value; None if not known.
     others: Floats | None
     source: str
+    #: Whether sentences are about every label; else they are about the one most at risk.
+    few: bool = False
 
     @property
     def odds(self) -> float:
         """By what factor the reports can raise the odds of a value, at most: e^epsilon."""
-        return math.exp(self.epsilon) if self.epsilon < 700 else math.inf
+        return _odds(self.epsilon)
 
     @property
     def coin_flip(self) -> float:
@@ -64,13 +66,16 @@ class InferenceRisk(Exports):
         """
         seen = "the report" if self.reports == 1 else f"{self.reports:,} reports"
         most, base = int(np.argmax(self.largest)), _base(self.before)
-        prior = _percent(self.prior[most], up=False)
         said = [
             "Before: someone who knows the statistics, and nothing about the person, guesses right "
             f"{_of(self.before, base, up=False)} times.",
             f"After seeing {seen}: at most {_of(self.after, base, up=True)} times.",
-            f"Whatever {seen} may say, nobody can be more than {_percent(self.largest[most])} sure "
-            f"that the answer is {self.labels[most]!r}; before: {prior}.",
+            *(
+                f"Whatever {seen} may say, nobody can be more than "
+                f"{_percent(self.largest[place])} sure that the answer is {self.labels[place]!r}; "
+                f"before: {_percent(self.prior[place], up=False)}."
+                for place in (range(len(self.labels)) if self.few else [most])
+            ),
             f"About a yes/no question that was a coin flip before, nobody can be more than "
             f"{_percent(self.coin_flip)} sure.",
         ]
@@ -120,20 +125,29 @@ class InferenceRisk(Exports):
 
 
 def inference_risk(
-    mechanism: Mechanism, prior: Labelled | None = None, *, reports: int = 1
+    mechanism: Mechanism,
+    prior: Labelled | None = None,
+    *,
+    above: float | None = None,
+    reports: int = 1,
 ) -> InferenceRisk:
     """The risk of a person who sends ``reports`` reports about one unchanged answer.
 
-    ``prior`` are the frequencies that an attacker knows (default: uniform). More than one report
-    is bounded by the exact epsilon after that many: of the memoised draw, or of fresh coins.
+    ``prior`` are the frequencies that an attacker knows (default: uniform). Of a number the
+    attacker guesses whether it is ``above`` another one (default: the middle of the range), and
+    ``prior`` are the shares that are not, and that are. What is said of numbers, and of more than
+    one report, is bounded by the exact epsilon after that many: of the memoised draw, or of fresh
+    coins.
     """
-    m = require_oracle(mechanism)
+    require_type("mechanism", mechanism, Mechanism)
     times = require_int("reports", reports, 1, MOST_REPORTS)
-    f = _prior(prior, m.domain.listed)
-    epsilon = m.guarantee.after(reports=times)
-    found = _found(m, f, times, epsilon)
+    labels = mechanism.domain.guesses(above)
+    f = _prior(prior, labels)
+    epsilon = mechanism.guarantee.after(reports=times)
+    oracle = oracle_of(mechanism) if times == 1 else None
+    found = bounded(_odds(epsilon), f) if oracle is None else guessing(oracle, f)
     return InferenceRisk(
-        labels=tuple(m.domain.listed),
+        labels=tuple(labels),
         prior=f,
         epsilon=epsilon,
         reports=times,
@@ -141,8 +155,9 @@ def inference_risk(
         after=found.success,
         largest=found.largest,
         exact=found.exact,
-        others=_others(m, f) if times == 1 else None,
-        source=str(m),
+        others=None if oracle is None else _others(oracle, f),
+        source=str(mechanism),
+        few=not mechanism.domain.is_listed,
     )
 
 
@@ -153,10 +168,9 @@ def posterior(reports: Reports, prior: Labelled | None = None) -> Floats:
     return posteriors(reports, _prior(prior, labels))
 
 
-def _found(mechanism: FrequencyOracle, f: Floats, times: int, epsilon: float) -> Guessing:
-    if times == 1:
-        return guessing(mechanism, f)
-    return bounded(math.exp(epsilon) if epsilon < 700 else math.inf, f)
+def _odds(epsilon: float) -> float:
+    """e^epsilon, as far as doubles go."""
+    return math.exp(epsilon) if epsilon < 700 else math.inf
 
 
 def _others(mechanism: FrequencyOracle, f: Floats) -> Floats | None:

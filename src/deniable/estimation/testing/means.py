@@ -87,7 +87,7 @@ class _Sample:
             raise InvalidArgument(name, source, "a tally or reports of one round")
         m, tally = source.mechanism, tally_of(source)
         if not isinstance(m, NumberMechanism):
-            raise InvalidArgument(name, m, "reports about a number, from which a mean is estimated")
+            raise InvalidArgument("mechanism", m, "one that estimates means of numbers")
         if m.domain.optional:
             allowed = "about a question that nobody may skip: no test of means counts skips yet"
             raise InvalidArgument(name, m.domain, allowed)
