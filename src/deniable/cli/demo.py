@@ -13,8 +13,8 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from deniable.arrays import Floats
 from deniable.collection.client import Client
 from deniable.collection.example import to_toml
 from deniable.errors import StoreUnavailable
@@ -57,7 +57,7 @@ class Answered:
     question: str
     estimate: Estimate
     #: The shares among the simulated respondents, which a real collector never sees.
-    truth: NDArray[np.float64]
+    truth: Floats
 
 
 @dataclass(frozen=True)

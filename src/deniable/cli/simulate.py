@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from deniable.arrays import Floats
 from deniable.errors import InvalidArgument, require_int
 from deniable.estimation import FREQUENCIES, Frequencies, metrics
 from deniable.mechanisms.frequency import FrequencyOracle
@@ -43,7 +44,7 @@ def runs(
         yield {name: _errors(FREQUENCIES.estimate([reports], name), truth) for name in methods}
 
 
-def _errors(estimate: Frequencies, truth: NDArray[np.float64]) -> dict[str, float]:
+def _errors(estimate: Frequencies, truth: Floats) -> dict[str, float]:
     low, high = estimate.intervals.T
     return {
         "mse": metrics.mse(truth, estimate.frequencies),

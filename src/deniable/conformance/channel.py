@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from deniable.answers.choice import Choice
+from deniable.arrays import Counts, Floats, Indices
 from deniable.audit.exact.branches import few_runs, worst_pair
 from deniable.audit.exact.spot_checks import walk
 from deniable.audit.exact.verify import one_report, relatives
@@ -125,7 +126,7 @@ def bulk_channel(family: Family) -> None:
         check(p_value < FALSE_ALARM, "bulk_channel", m, f"p-value {p_value:.1e}")
 
 
-def output_counts(m: Mechanism, channel: Channel, reports: Reports) -> NDArray[np.int64]:
+def output_counts(m: Mechanism, channel: Channel, reports: Reports) -> Counts:
     """How often each output of the channel is among the reports."""
     outputs = _codes(m.pack(channel.outputs))
     order = np.argsort(outputs)
@@ -206,7 +207,7 @@ def one_by_one(m: Mechanism, value: Any, n: int) -> NDArray[Any]:
     return m.pack([m.report(value, some) for some in coins])
 
 
-def _set_places(rows: NDArray[np.uint8], middle: NDArray[np.float64]) -> NDArray[np.int64]:
+def _set_places(rows: NDArray[np.uint8], middle: Floats) -> Indices:
     """How many rows have each bit set, and each byte above the middle."""
     bits = np.unpackbits(rows, axis=1).sum(axis=0, dtype=np.int64)
     return np.concatenate([bits, (rows > middle).sum(axis=0, dtype=np.int64)])

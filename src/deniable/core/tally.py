@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from deniable.arrays import Counts
 from deniable.canonical import canonical, parsed
 from deniable.core.mechanism import SPEC_VERSION, Mechanism
 from deniable.core.registry import from_spec
@@ -44,14 +45,14 @@ class Tally:
     def __init__(self, mechanism: Mechanism) -> None:
         require_type("mechanism", mechanism, Mechanism)
         self.mechanism = mechanism
-        self.counts: NDArray[np.int64] = np.zeros(mechanism.cells, dtype=np.int64)
+        self.counts: Counts = np.zeros(mechanism.cells, dtype=np.int64)
         self.n = 0
         self.identified = 0
         self.fingerprint = 0
         self.sources: frozenset[str] = frozenset()
 
     @classmethod
-    def of_counts(cls, mechanism: Mechanism, counts: NDArray[np.int64], n: int) -> Tally:
+    def of_counts(cls, mechanism: Mechanism, counts: Counts, n: int) -> Tally:
         """The tally of n reports with these counts, as a kernel or a simulation makes them.
 
         Run by the collector.
@@ -201,7 +202,7 @@ def unseal(magic: bytes, data: bytes, name: str) -> tuple[Any, bytes]:
     return parsed(header, f"{name}'s header"), content
 
 
-def _open(data: bytes) -> tuple[dict[str, Any], NDArray[np.int64]]:
+def _open(data: bytes) -> tuple[dict[str, Any], Counts]:
     """The header and the counts of a whole tally."""
     header, counts = unseal(MAGIC, data, "tally")
     if len(counts) % 8:

@@ -14,6 +14,7 @@ from enum import Enum
 import numpy as np
 from numpy.typing import NDArray
 
+from deniable.arrays import Indices
 from deniable.core.mechanism import Mechanism
 from deniable.core.reports import Reports
 from deniable.engines.base import Engine, Job
@@ -29,7 +30,7 @@ LOTS = 16
 _ODD = 0x9E3779B97F4A7C15
 _DROP = "duplicates='drop', or --duplicates drop"
 
-Rows = NDArray[np.int64]
+Rows = Indices
 NONE: Rows = np.empty(0, dtype=np.int64)
 #: Ids as rows of bytes, and the rows that they are in.
 Ids = tuple[NDArray[np.uint8], Rows]

@@ -27,10 +27,10 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from deniable import __version__
 from deniable.answers.several import Several
+from deniable.arrays import Indices
 from deniable.canonical import canonical
 from deniable.collection.manifest import Collection, Report
 from deniable.core.mechanism import CHUNK, Mechanism
@@ -278,7 +278,7 @@ class Output:
         self._fresh.unlink(missing_ok=True)
 
 
-def _taken(column: Any, order: NDArray[np.int64]) -> Any:
+def _taken(column: Any, order: Indices) -> Any:
     """The rows of a column in another order; the dictionary of one would show the first order."""
     arrow = pyarrow()
     if arrow.types.is_dictionary(column.type):

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from deniable.arrays import Bools, Indices
 from deniable.kernels.jit import kernel
 from deniable.randomness import Keystream, Words
 
@@ -39,7 +40,7 @@ def _compare_digits(words: Words, threshold: np.uint64, less: Words, equal: Word
 @kernel
 def _settle(
     out: Words,
-    places: NDArray[np.int64],
+    places: Indices,
     lanes: Words,
     pending: int,
     words: Words,
@@ -74,7 +75,7 @@ def _bernoulli(
     words: Words,
     threshold: np.uint64,
     tail: np.uint64,
-    places: NDArray[np.int64],
+    places: Indices,
     lanes: Words,
 ) -> tuple[int, int, int]:
     """Go on while ``words`` last; return (next word to draw, words still open, words used)."""
@@ -129,7 +130,7 @@ def as_rows(rows: NDArray[np.uint8]) -> NDArray[Any]:
 
 
 @kernel
-def _place_in_word(rows: NDArray[Any], values: NDArray[np.uint32], own: NDArray[np.bool_]) -> None:
+def _place_in_word(rows: NDArray[Any], values: NDArray[np.uint32], own: Bools) -> None:
     """As `_place`, for rows of one word: a loop without indirection, for vector instructions."""
     for i in range(values.size):
         shift = np.uint64(values[i])
@@ -138,7 +139,7 @@ def _place_in_word(rows: NDArray[Any], values: NDArray[np.uint32], own: NDArray[
 
 
 @kernel
-def _place(rows: NDArray[Any], values: NDArray[np.uint32], own: NDArray[np.bool_]) -> None:
+def _place(rows: NDArray[Any], values: NDArray[np.uint32], own: Bools) -> None:
     """Set in row i the bit of ``values[i]`` to ``own[i]``."""
     for i in range(values.size):
         at = values[i] >> np.uint32(6)
@@ -164,7 +165,7 @@ def fill_unary(
     rows: NDArray[np.uint8],
     ones: NDArray[np.uint32],
     size: int,
-    own: NDArray[np.bool_],
+    own: Bools,
     zero: int,
     keystream: Keystream,
     tail: int = 0,

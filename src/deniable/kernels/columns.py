@@ -12,8 +12,8 @@ import math
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from deniable.arrays import Counts
 from deniable.kernels.jit import inlined, kernel
 from deniable.randomness import Words
 
@@ -68,7 +68,7 @@ def _add_lines(lines: Words, counter: Words) -> None:
 
 
 @kernel
-def _drain(digit: Words, weight: int, sums: NDArray[np.int64]) -> None:
+def _drain(digit: Words, weight: int, sums: Counts) -> None:
     """Add ``weight`` to the sum of every column whose bit is set in ``digit``."""
     for j in range(LINE):
         word = digit[j]
@@ -87,7 +87,7 @@ def _gather(words: Words, start: int, stride: int, lines: Words) -> None:
 
 
 @kernel
-def _sum_lines(words: Words, period: int, count: int, sums: NDArray[np.int64]) -> None:
+def _sum_lines(words: Words, period: int, count: int, sums: Counts) -> None:
     """Column sums of the first ``count`` stretches of ``period`` words (count: a multiple of 16).
 
     A stretch is ``period / LINE`` lines side by side, each with counters of its own, so that the
@@ -117,16 +117,16 @@ def _sum_lines(words: Words, period: int, count: int, sums: NDArray[np.int64]) -
             _drain(high[b, digit], _TREE << i, sums[64 * LINE * b :])
 
 
-def _folded_sums(words: Words, period: int, row_bits: int) -> NDArray[np.int64]:
+def _folded_sums(words: Words, period: int, row_bits: int) -> Counts:
     """Column sums of rows that repeat after ``period`` words."""
     sums = np.zeros(64 * period, dtype=np.int64)
     if words.size:
         _sum_lines(words, period, words.size // period, sums)
-    folded: NDArray[np.int64] = sums.reshape(-1, row_bits).sum(axis=0)
+    folded: Counts = sums.reshape(-1, row_bits).sum(axis=0)
     return folded
 
 
-def column_sums(words: Words, row_bits: int) -> NDArray[np.int64]:
+def column_sums(words: Words, row_bits: int) -> Counts:
     """Sums of the bit columns of packed rows: ``row_bits`` is 8, 16, 32 or a multiple of 64.
 
     Rows shorter than a word share one; the columns of all rows in it are folded at the end, like

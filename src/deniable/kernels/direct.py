@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from deniable.arrays import Counts
 from deniable.kernels.bounded import bounded
 from deniable.kernels.jit import kernel
 from deniable.randomness import Words
@@ -35,7 +36,7 @@ def keep_or_flip(
 
 
 @kernel
-def _histogram(cells: NDArray[Any], counts: NDArray[np.int64]) -> None:
+def _histogram(cells: NDArray[Any], counts: Counts) -> None:
     """Count ``cells`` into ``counts[lane, cell]``; lanes keep equal neighbours apart."""
     lanes = counts.shape[0]
     whole = cells.size // lanes * lanes
@@ -46,10 +47,10 @@ def _histogram(cells: NDArray[Any], counts: NDArray[np.int64]) -> None:
         counts[0, np.uint64(cells[i])] += 1
 
 
-def histogram(cells: NDArray[Any], size: int) -> NDArray[np.int64]:
+def histogram(cells: NDArray[Any], size: int) -> Counts:
     """How often each of 0..size-1 occurs. Every cell must be below ``size``."""
     lanes = _LANES if size <= _UNROLLED_CELLS else 1
     counts = np.zeros((lanes, size), dtype=np.int64)
     _histogram(cells, counts)
-    total: NDArray[np.int64] = counts.sum(axis=0)
+    total: Counts = counts.sum(axis=0)
     return total

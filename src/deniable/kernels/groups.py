@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from deniable.arrays import Counts
 from deniable.kernels.bits import as_rows
 from deniable.kernels.jit import kernel
 from deniable.randomness import Words
@@ -26,7 +27,7 @@ PIECE_BYTES = 1 << 18
 
 
 @kernel
-def index_counts(groups: NDArray[Any], indices: NDArray[Any], table: NDArray[np.int64]) -> None:
+def index_counts(groups: NDArray[Any], indices: NDArray[Any], table: Counts) -> None:
     """Add one to ``table[group, index]`` for every report."""
     for i in range(groups.size):
         table[np.uint64(groups[i]), np.uint64(indices[i])] += 1
@@ -44,7 +45,7 @@ def _add_words(digits: Words, row: NDArray[Any], count: int) -> None:
 
 
 @kernel
-def _drain(digits: Words, sums: NDArray[np.int64]) -> None:
+def _drain(digits: Words, sums: Counts) -> None:
     """Add the counters of at most 64 LINE columns to their sums, and clear them."""
     for lane in range(-(-sums.size // 64)):
         columns = sums[64 * lane : 64 * lane + 64]
@@ -58,7 +59,7 @@ def _drain(digits: Words, sums: NDArray[np.int64]) -> None:
 
 
 @kernel
-def _drain_group(lines: NDArray[np.uint64], sums: NDArray[np.int64]) -> None:
+def _drain_group(lines: NDArray[np.uint64], sums: Counts) -> None:
     for line in range(lines.shape[0]):
         _drain(lines[line], sums[64 * LINE * line : 64 * LINE * (line + 1)])
 
@@ -68,8 +69,8 @@ def _add_rows(
     rows: NDArray[Any],
     groups: NDArray[Any],
     digits: NDArray[np.uint64],
-    held: NDArray[np.int64],
-    table: NDArray[np.int64],
+    held: Counts,
+    table: Counts,
 ) -> None:
     """Add rows to ``digits[group, line]``, which hold ``held[group]`` rows so far."""
     words = rows.shape[1]
@@ -85,15 +86,13 @@ def _add_rows(
 
 
 @kernel
-def _drain_all(
-    digits: NDArray[np.uint64], held: NDArray[np.int64], table: NDArray[np.int64]
-) -> None:
+def _drain_all(digits: NDArray[np.uint64], held: Counts, table: Counts) -> None:
     for group in range(held.size):
         if held[group]:
             _drain_group(digits[group], table[group])
 
 
-def bit_counts(rows: NDArray[np.uint8], groups: NDArray[Any], size: int) -> NDArray[np.int64]:
+def bit_counts(rows: NDArray[np.uint8], groups: NDArray[Any], size: int) -> Counts:
     """``table[group, bit]``: the column sums of the packed rows of each of ``size`` groups.
 
     Rows may lie apart, as in records; they have 1, 2, 4 or a multiple of 8 bytes.

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from deniable.arrays import Counts
 from deniable.kernels.bounded import bounded
 from deniable.kernels.jit import inlined, kernel
 from deniable.randomness import Words
@@ -51,9 +52,7 @@ def _add(x: Any, y: Any, modulus: Any) -> Any:
 
 
 @kernel
-def _advance(
-    state: NDArray[np.uint32], modulus: np.uint32, counts: NDArray[np.int64], value: int
-) -> None:
+def _advance(state: NDArray[np.uint32], modulus: np.uint32, counts: Counts, value: int) -> None:
     """Count the users of the state whose cell holds value .. value + 3, and move on by four."""
     n0 = n1 = n2 = n3 = np.uint32(0)
     for i in range(USERS):
@@ -101,7 +100,7 @@ def _start(
 
 @kernel
 def support_counts(
-    reports: NDArray[Any], modulus: np.uint64, firsts: NDArray[np.uint32], counts: NDArray[np.int64]
+    reports: NDArray[Any], modulus: np.uint64, firsts: NDArray[np.uint32], counts: Counts
 ) -> None:
     """Add to ``counts[v]`` the reports whose cell holds v. ``counts`` is a multiple of 4 long."""
     state = np.empty(5 * USERS, np.uint32)

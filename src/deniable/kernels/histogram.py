@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from deniable.arrays import Counts, Indices
 from deniable.kernels.jit import kernel
 from deniable.randomness import Keystream, Words
 
@@ -39,7 +40,7 @@ def guide_table(edges: tuple[int, ...]) -> tuple[Digits, Words]:
 
 
 @kernel
-def _draw(out: Bytes, digits: Digits, guide: Digits, places: NDArray[np.int64]) -> int:
+def _draw(out: Bytes, digits: Digits, guide: Digits, places: Indices) -> int:
     """Draw by the first digits alone; return how many of ``places`` need the others, too."""
     pending = 0
     for i in range(out.size):
@@ -52,9 +53,7 @@ def _draw(out: Bytes, digits: Digits, guide: Digits, places: NDArray[np.int64]) 
 
 
 @kernel
-def _settle_draws(
-    out: Bytes, digits: Digits, places: NDArray[np.int64], words: Words, edges: Words
-) -> None:
+def _settle_draws(out: Bytes, digits: Digits, places: Indices, words: Words, edges: Words) -> None:
     """Draw again with the same first digits and 48 more of a word of its own."""
     for i in range(words.size):
         place = places[i]
@@ -90,7 +89,7 @@ def fill_histograms(
 
 
 @kernel
-def _sum_bytes(words: Words, period: int, spare: np.uint64, sums: NDArray[np.int64]) -> np.uint64:
+def _sum_bytes(words: Words, period: int, spare: np.uint64, sums: Counts) -> np.uint64:
     """Add the bytes of stretches of ``period`` words to ``sums``, eight a word.
 
     Even and odd bytes go to 16-bit counters, four a word, which are emptied after ROWS stretches.
@@ -117,7 +116,7 @@ def _sum_bytes(words: Words, period: int, spare: np.uint64, sums: NDArray[np.int
     return large & _CARRIES
 
 
-def byte_sums(rows: NDArray[Any], last: int) -> tuple[NDArray[np.int64], bool]:
+def byte_sums(rows: NDArray[Any], last: int) -> tuple[Counts, bool]:
     """The column sums of rows of bytes, and whether no byte exceeds ``last``.
 
     Rows are read in stretches of whole words, at least _PERIOD; what is left over is padded.
@@ -132,5 +131,5 @@ def byte_sums(rows: NDArray[Any], last: int) -> tuple[NDArray[np.int64], bool]:
     sums = np.zeros(8 * period, dtype=np.int64)
     spare = np.uint64((0xFF - last) * _SPREAD)
     large = [_sum_bytes(part.view("<u8"), period, spare, sums) for part in (flat[:split], rest)]
-    total: NDArray[np.int64] = sums.reshape(-1, width).sum(axis=0)
+    total: Counts = sums.reshape(-1, width).sum(axis=0)
     return total, not any(large)

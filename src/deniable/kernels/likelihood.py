@@ -184,8 +184,8 @@ def transform(rows: Floats) -> None:
 def bloom_weights(
     rows: NDArray[np.uint8],
     cells: NDArray[np.uint32],
-    ratios: NDArray[np.float64],
-    out: NDArray[np.float64],
+    ratios: Floats,
+    out: Floats,
 ) -> None:
     """``out[i, s]``: how much more likely row i is with the bits ``cells[:, s]`` than with none.
 

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from deniable.arrays import Bools, Integers
 from deniable.kernels.bits import as_rows, as_words, clear_padding
 from deniable.kernels.jit import inlined, kernel
 from deniable.randomness import BLOCK_WORDS, Keystream, Words
@@ -50,7 +51,7 @@ def _ones(word: Any) -> Any:
 
 
 @kernel
-def row_sizes(rows: NDArray[Any], sizes: NDArray[np.int64]) -> None:
+def row_sizes(rows: NDArray[Any], sizes: Integers) -> None:
     """How many bits of each row are set."""
     for row in range(rows.shape[0]):
         size = 0
@@ -62,9 +63,9 @@ def row_sizes(rows: NDArray[Any], sizes: NDArray[np.int64]) -> None:
 @kernel
 def _resize(
     rows: NDArray[Any],
-    sizes: NDArray[np.int64],
+    sizes: Integers,
     values: NDArray[np.uint32],
-    kept: NDArray[np.bool_],
+    kept: Bools,
     omega: int,
     size: np.uint64,
     begin: int,
@@ -108,7 +109,7 @@ def _resize(
 def _floyd(
     rows: NDArray[Any],
     values: NDArray[np.uint32],
-    kept: NDArray[np.bool_],
+    kept: Bools,
     omega: int,
     size: int,
     begin: int,
@@ -150,7 +151,7 @@ def fill_subsets(
     values: NDArray[np.uint32],
     size: int,
     omega: int,
-    kept: NDArray[np.bool_],
+    kept: Bools,
     keystream: Keystream,
 ) -> None:
     """Row i: a random ``omega`` of ``size`` values, ``values[i]`` among them if ``kept[i]``."""
@@ -172,7 +173,7 @@ def fill_subsets(
 
 def _sprinkle_rows(
     rows: NDArray[np.uint8], size: int, omega: int, keystream: Keystream
-) -> NDArray[np.int64]:
+) -> Integers:
     """Fill rows with independent bits of a density just below omega / size; return their sizes."""
     flat = as_words(rows)
     step = BLOCK_WORDS // _EIGHTHS

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from deniable.answers.choice import Listed
-from deniable.arrays import Counts, Floats
+from deniable.arrays import Counts, Floats, Indices
 from deniable.core.integers import Design, Threshold
 from deniable.core.mechanism import batches, mixture_keep, mixture_ratio
 from deniable.core.registry import register
@@ -117,7 +117,7 @@ class HR(IndexMechanism):
         return (self.p, self.q) if self.blocks == 1 else None
 
     @property
-    def value_places(self) -> NDArray[np.int64]:
+    def value_places(self) -> Indices:
         """The place of each value: its block, and the row within it."""
         return public_permutation(self.domain.size, self.seed)
 
@@ -206,7 +206,7 @@ class HR(IndexMechanism):
 
 
 @lru_cache(maxsize=8)
-def public_permutation(size: int, seed: int) -> NDArray[np.int64]:
+def public_permutation(size: int, seed: int) -> Indices:
     """The place of each value: its rank when 0..size-1 are sorted by a mixed 64-bit key.
 
     The key of v is SplitMix64's output for the state seed 2**32 + v, a bijection: no ties.

@@ -8,9 +8,8 @@ from itertools import pairwise
 from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
-from deniable.arrays import Floats
+from deniable.arrays import Bools, Floats
 from deniable.core.domain import Label
 from deniable.errors import InvalidArgument
 from deniable.estimation.frequencies.estimator import asked
@@ -56,7 +55,7 @@ class Changes(Exports):
     source: str
 
     @property
-    def flagged(self) -> NDArray[np.bool_]:
+    def flagged(self) -> Bools:
         """Comparisons x values."""
         return self.p_values <= self.false_alarm
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from deniable.arrays import Bools, Indices, Integers
 from deniable.core.reports import Reports
 from deniable.errors import InvalidArgument, require_int
 from deniable.mechanisms.two_step.memoised import Memoised, require_memoised
@@ -24,7 +25,7 @@ MOST_PEOPLE = 1 << 27
 class _Slot:
     """One kept draw a person, for those who are ``known`` here."""
 
-    known: NDArray[np.bool_]
+    known: Bools
     keys: NDArray[np.uint64]
     kept: NDArray[Any]
 
@@ -55,7 +56,7 @@ class Panel:
         return Reports(self.mechanism, self.mechanism.instant_all(begun, kept, self._coins()))
 
     @property
-    def keys_used(self) -> NDArray[np.int64]:
+    def keys_used(self) -> Integers:
         """How many draws each person has kept: each of them costs epsilon_inf."""
         used = np.zeros(self.n, dtype=np.int64)
         for slot in self._slots:
@@ -65,7 +66,7 @@ class Panel:
     def _coins(self) -> Keystream:
         return Keystream(draw_key(self._rng))
 
-    def _people(self, who: ArrayLike | None) -> NDArray[np.int64]:
+    def _people(self, who: ArrayLike | None) -> Indices:
         if who is None:
             return np.arange(self.n)
         people = np.asarray(who)
@@ -76,7 +77,7 @@ class Panel:
         return people.astype(np.int64)
 
     def _recall(
-        self, people: NDArray[np.int64], begun: NDArray[Any], keys: NDArray[np.uint64]
+        self, people: Indices, begun: NDArray[Any], keys: NDArray[np.uint64]
     ) -> NDArray[Any]:
         """What is kept under these keys, drawn now where nothing is."""
         fresh = self.mechanism.memoise_all(begun, keys, self._coins())
@@ -88,9 +89,7 @@ class Panel:
         self._keep(people[missing], keys[missing], fresh[missing])
         return fresh
 
-    def _keep(
-        self, people: NDArray[np.int64], keys: NDArray[np.uint64], kept: NDArray[Any]
-    ) -> None:
+    def _keep(self, people: Indices, keys: NDArray[np.uint64], kept: NDArray[Any]) -> None:
         """Put new draws into the first slot that is free for each person."""
         used = self.keys_used[people]
         for number in np.unique(used).tolist():

@@ -22,8 +22,8 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from deniable.arrays import Integers
 from deniable.errors import InvalidArgument
 from deniable.estimation import Frequencies
 from deniable.estimation.frequencies.estimator import Choices, asked, estimate_from
@@ -67,7 +67,7 @@ def check_respondents(respondents: Any) -> None:
         raise InvalidArgument("respondents", respondents, f"one of {', '.join(RESPONDENTS)}")
 
 
-def _of_panel(evidence: Evidence, sizes: NDArray[np.int64], sampling: bool) -> Evidence:
+def _of_panel(evidence: Evidence, sizes: Integers, sampling: bool) -> Evidence:
     """The evidence of the merged rounds with the variance that a panel has.
 
     With O_rs = 1 / max(n_r, n_s), w' O w is the variance of a pooled sample of coins that are kept,

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from deniable.arrays import Floats, Indices, Integers
 from deniable.errors import CorruptData, InvalidArgument
 
 #: Larger integers are looked at bit by bit: floating point would lose the last ones.
@@ -114,7 +115,7 @@ class Encoded:
 
     keys: list[Any]
     places: NDArray[Any]
-    sizes: NDArray[np.int64]
+    sizes: Integers
 
     def __len__(self) -> int:
         return len(self.keys)
@@ -124,7 +125,7 @@ class Encoded:
         rows = slice(start, stop)
         return Encoded(self.keys[rows], self.places[rows], self.sizes[rows])
 
-    def take(self, rows: NDArray[np.int64]) -> Encoded:
+    def take(self, rows: Indices) -> Encoded:
         """Some of the respondents, by their places."""
         keys = [self.keys[row] for row in rows.tolist()]
         return Encoded(keys, self.places[rows], self.sizes[rows])
@@ -171,7 +172,7 @@ def _words(reports: list[Any]) -> NDArray[np.uint64]:
     return np.array(reports, dtype=np.uint64).reshape(len(reports), -1)
 
 
-def _ragged(rows: list[list[float]]) -> NDArray[np.float64]:
+def _ragged(rows: list[list[float]]) -> Floats:
     places = np.full((len(rows), max(map(len, rows), default=0)), np.nan)
     for place, row in zip(places, rows, strict=True):
         place[: len(row)] = row

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from deniable.arrays import Bools, Floats
+from deniable.arrays import Bools, Floats, Indices, Integers
 from deniable.audit.black_box.encoding import Encoded, whole_bits
 
 #: A position with more values than this is cut at quantiles.
@@ -40,7 +40,7 @@ class Sample:
 
     totals: NDArray[Any]
     keys: list[Any]
-    sizes: NDArray[np.int64]
+    sizes: Integers
     rounds: int
 
     def __len__(self) -> int:
@@ -286,7 +286,7 @@ def _scores(samples: Sequence[Sample], values: Sequence[Any]) -> Iterator[Event]
             yield Event("score", words, reaches(cut - 1e-9, *line))
 
 
-def _weights(su: Sample, sv: Sample, clear: NDArray[np.int64]) -> tuple[Floats, float]:
+def _weights(su: Sample, sv: Sample, clear: Indices) -> tuple[Floats, float]:
     """ln(a / b) for a feature that holds, ln((1 - a) / (1 - b)) for one that does not."""
     a, b = ((s.totals[clear].sum(axis=1) + 0.5) / (len(s) * s.rounds + 1) for s in (su, sv))
     holds, fails = np.log(a / b), np.log((1 - a) / (1 - b))

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from deniable.arrays import Bools, Floats
 from deniable.audit.black_box.encoding import Encoded, whole_bits
 
 #: Tests beside the events: repeats and collisions.
@@ -86,7 +87,7 @@ def repeats(value: Any, keys: Sequence[Any], places: NDArray[Any]) -> Alarm:
     return Alarm("repeats", f"{words} expected", float(p))
 
 
-def _halves(places: NDArray[Any]) -> Iterator[NDArray[np.bool_]]:
+def _halves(places: NDArray[Any]) -> Iterator[Bools]:
     """Whether each regular position lies above the middle of its values."""
     for column in places.reshape(len(places), -1).T:
         middle = np.sort(column)[len(column) // 2]
@@ -95,7 +96,7 @@ def _halves(places: NDArray[Any]) -> Iterator[NDArray[np.bool_]]:
             yield above
 
 
-def few_runs(bits: NDArray[np.bool_]) -> float:
+def few_runs(bits: Bools) -> float:
     """The probability of so few runs or fewer, if all orders are alike (Wald and Wolfowitz 1940).
 
     r runs of a ones and b zeros: ceil(r / 2) runs of the one, floor(r / 2) of the other, which
@@ -111,7 +112,7 @@ def few_runs(bits: NDArray[np.bool_]) -> float:
     return float(min(1.0, np.exp(logsumexp(orders) - _log_choose(len(bits), np.array(ones)))))
 
 
-def _log_choose(n: int, k: NDArray[Any]) -> NDArray[np.float64]:
+def _log_choose(n: int, k: NDArray[Any]) -> Floats:
     """ln C(n, k); nothing can be chosen where k > n."""
     from scipy.special import gammaln
 

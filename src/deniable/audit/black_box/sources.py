@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from deniable.arrays import Indices
 from deniable.audit.black_box.encoding import Column
 from deniable.core.layout import Bits
 from deniable.errors import CorruptData, InvalidArgument, require_int, shorten
@@ -45,7 +46,7 @@ class Decoder:
     read: Callable[[Column], NDArray[Any]]
 
 
-def mixed_order(values: int, n: int, rng: Generator | None = None) -> NDArray[np.int64]:
+def mixed_order(values: int, n: int, rng: Generator | None = None) -> Indices:
     """Each of 0..values-1 n times, in an order that is random and is drawn before any report.
 
     So a counter, a clock or a state that drifts is the same for all values, but for chance. Both

@@ -14,6 +14,7 @@ import numpy as np
 from numpy.random import Generator
 from numpy.typing import NDArray
 
+from deniable.arrays import Integers
 from deniable.audit.forging.admissible import BLOCK, admissible_reports
 from deniable.audit.forging.influence import weights_of
 from deniable.core.reports import Reports
@@ -22,7 +23,7 @@ from deniable.mechanisms import Mechanism
 from deniable.randomness import require_generator
 
 Attack = Callable[[Mechanism, int, Iterable[Any], Generator], Reports]
-_Maker = Callable[[NDArray[np.int64], Generator], NDArray[Any]]
+_Maker = Callable[[Integers, Generator], NDArray[Any]]
 
 
 def random_value(

@@ -11,9 +11,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
-from deniable.arrays import Floats, Integers
+from deniable.arrays import Bools, Floats, Integers
 from deniable.audit.forging.admissible import BLOCK, AdmissibleReports, Products, admissible_reports
 from deniable.audit.forging.tails import bernstein, binomial_pvalue, chernoff
 from deniable.core.reports import Reports
@@ -173,7 +172,7 @@ def _pair_p_values(sums: Floats, n: int, k: int, products: Products) -> Floats:
     return np.asarray(np.minimum(1.0, k * (k - 1) * tails))
 
 
-def _suspects(values: Integers, seen: NDArray[np.bool_], sums: Floats) -> tuple[int, ...]:
+def _suspects(values: Integers, seen: Bools, sums: Floats) -> tuple[int, ...]:
     """One of the pair that is seen together most, and what is seen with it.
 
     Not all that is seen together: forged reports also leave the same values out.

@@ -9,9 +9,8 @@ from typing import Any
 
 import numpy as np
 from numpy.random import Generator
-from numpy.typing import NDArray
 
-from deniable.arrays import Floats
+from deniable.arrays import Bools, Floats, Integers
 from deniable.audit.forging.admissible import admissible_reports, listed_oracle
 from deniable.audit.forging.attacks import ATTACKS, Attack
 from deniable.audit.forging.defences import DEFENCES, GUARANTEED, robust_intervals
@@ -118,10 +117,10 @@ class _Case:
     """Who answers what, and who wants what."""
 
     mechanism: FrequencyOracle
-    values: NDArray[np.int64]
+    values: Integers
     forged: int
     targets: list[Any]
-    wanted: NDArray[np.bool_]
+    wanted: Bools
 
     @classmethod
     def of(
@@ -178,7 +177,7 @@ class _Run:
     held: float
 
 
-def _population(domain: Domain, n: int, frequencies: Any) -> NDArray[np.int64]:
+def _population(domain: Domain, n: int, frequencies: Any) -> Integers:
     """n values with shares as near to the frequencies as whole people allow."""
     k = domain.size
     given = np.full(k, 1 / k) if frequencies is None else frequencies

@@ -12,13 +12,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from deniable.answers.text import OUTSIDE, text_code, text_codes
+from deniable.arrays import Integers
 from deniable.core.domain import Domain
 from deniable.errors import InvalidArgument
 from deniable.mechanisms.cohorts.collisions import Collisions
 from deniable.randomness import SCALE
 from deniable.splitmix import mixed, mixed_all, permuted
 
-Some: TypeAlias = slice | NDArray[np.int64]
+Some: TypeAlias = slice | Integers
 
 LIMITS = {
     "cohorts": (1, 1 << 16),

@@ -16,8 +16,8 @@ from hashlib import sha256
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from deniable.arrays import Counts
 from deniable.errors import CorruptData
 from deniable.service.encoding import TallyKey
 from deniable.service.store.base import EPOCH, Progress, quiet
@@ -324,6 +324,6 @@ def _differences(store: SQLStore, kept: Pieces, again: Pieces) -> Iterator[str]:
             yield f"{store.named(place)}: {text}"
 
 
-def _differ(one: NDArray[np.int64], other: NDArray[np.int64]) -> bool:
+def _differ(one: Counts, other: Counts) -> bool:
     """Whether two pieces differ; zeros are as good as none."""
     return not np.array_equal(one, other) and bool(one.any() or other.any())

@@ -13,8 +13,8 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from deniable.arrays import Counts
 from deniable.core.tally import Tally
 from deniable.errors import CorruptData
 from deniable.service.encoding import TallyKey
@@ -22,7 +22,7 @@ from deniable.service.encoding import TallyKey
 #: Cells in one piece.
 PIECE = 8192
 #: A number of reports or rows, and counts.
-Counted = tuple[int, NDArray[np.int64]]
+Counted = tuple[int, Counts]
 
 
 class CountKey(NamedTuple):
