@@ -17,6 +17,7 @@ from deniable.estimation.numbers.density.penalised import (
     smoothness,
     splines,
 )
+from deniable.mechanisms.numbers.bins import Binning
 from deniable.privacy import exact_channel
 
 
@@ -62,7 +63,7 @@ def test_a_sparse_design_is_a_dense_one():
 
 @pytest.mark.parametrize("order", ORDERS)
 @pytest.mark.parametrize("strength", [0.5, 5.0])
-def test_the_evidence_is_the_integral_of_likelihood_timessmoothness(order, strength):
+def test_the_evidence_is_the_integral_of_likelihood_times_prior(order, strength):
     """Three bins, by quadrature over the plane in which theta sums to 0."""
     observed = counted(hill(3), 60_000.0)
     fit = fitted(observed, splines(3), np.zeros(3), order, strength)
@@ -166,19 +167,36 @@ def test_the_channel_of_bins_is_that_of_the_code(ell):
     exact = exact_channel(m.report, values)
     cells = np.array([m.count(one) for one in m.pack(exact.outputs)[:, None]])
     law = np.array(exact.matrix, dtype=float) @ cells
-    told = np.array([float(m.told(v)) for v in values])
     table = m.table(np.arange(m.cells)).ravel()
 
-    single = m.observed_bins(np.arange(m.cells), 1, told, told)
+    def observed(most, step=None):
+        return m.observed_bins(np.arange(m.cells), 1, Binning(dn.Number(0, 1, step), most))
+
+    single = observed(17, 1 / 16)
     assert single.counts.tolist() == table.tolist()
     assert single.channel == pytest.approx(law[:, table], abs=1e-12)
 
-    edges, x = np.arange(17) / 16, (np.arange(16 * 256) + 0.5) / (16 * 256)
-    bins = m.observed_bins(np.arange(m.cells), 1, edges[:-1], edges[1:]).channel
-    spread = m.observed_bins(np.arange(m.cells), 1, x, x).channel
-    assert bins == pytest.approx(spread.reshape(16, 256, -1).mean(axis=1), abs=1e-5)
+    bins, points = observed(16).channel, observed(8193, 1 / 8192).channel
+    spread = points[1::2].reshape(16, 256, -1).mean(axis=1)
+    assert bins == pytest.approx(spread, abs=1e-5)
 
-    few = m.observed_bins(np.arange(m.cells), 1, edges[:2], edges[1:3])
+    few = observed(2)
     strata = len(few.counts) // m.outcomes
-    merged = bins[:2].reshape(2, strata, -1, m.outcomes).sum(axis=2)
+    merged = bins.reshape(2, 8, strata, -1, m.outcomes).sum(axis=3).mean(axis=1)
     assert few.channel == pytest.approx(merged.reshape(2, -1), abs=1e-12)
+
+
+def test_a_hierarchy_says_what_its_levels_say():
+    """Its likelihood has its maximum where least squares have theirs, for equal levels."""
+    m = dn.HH(dn.Number(0, 24), 2.0, bins=7)
+    x = np.random.default_rng(1).normal(9, 4, 30_000)
+    reports = m.privatize(x, np.random.default_rng(2))
+    levels = m.observed(m.count(reports.data), len(x))
+    seen = m.observed_bins(m.count(reports.data), len(x), m.binning)
+    assert seen.z.tolist() == [share for level in levels for share in level.z.tolist()]
+    f = m.solved.shares([level.z for level in levels])
+    # The levels are drawn, so that they are equal but for chance.
+    slope = seen.gradient(f) / len(x)
+    assert np.ptp(slope) < 0.02 * np.ptp(seen.gradient(np.full(7, 1 / 7)) / len(x))
+    assert np.abs(np.cumsum(penalised(seen) - f)).max() < 0.02
+    assert m.observed_bins(m.count(reports.data), len(x), Binning(m.domain, 6)) is None

@@ -15,6 +15,7 @@ import numpy as np
 from deniable.answers.number import GRID, Number
 from deniable.arrays import Counts, Floats
 from deniable.core.mechanism import Mechanism
+from deniable.mechanisms.numbers.bins import Binning
 from deniable.mechanisms.numbers.observed import Observed
 
 #: The largest variance of numbers from 0 to 1.
@@ -132,11 +133,11 @@ class NumberMechanism(Mechanism):
         """By how much `Moments.square` may be too small on average."""
         return 0.0
 
-    def observed_bins(self, counts: Counts, n: int, low: Floats, high: Floats) -> Observed | None:
-        """What the counts of n reports say about the shares of some bins, for densities.
+    def observed_bins(self, counts: Counts, n: int, binning: Binning) -> Observed | None:
+        """What the counts of n reports say about the shares of bins, for densities.
 
-        The numbers of a bin are spread evenly from its ``low`` to its ``high``, which may be one
-        number. None if the reports do not tell it. Run by the analyst.
+        The numbers of a bin are spread evenly between its ends. None if the reports do not tell
+        their shares. Run by the analyst.
         """
         return None
 

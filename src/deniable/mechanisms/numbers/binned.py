@@ -20,6 +20,7 @@ from deniable.core.domain import Domain
 from deniable.mechanisms.numbers.base import Moments, NumberMechanism
 from deniable.mechanisms.numbers.bins import FINE, Binning, steps_of
 from deniable.mechanisms.numbers.least_squares import LeastSquares, plausible
+from deniable.mechanisms.numbers.observed import Linear
 
 #: More steps would not fit beside an encoded number into 64 bits.
 MOST_STEPS = 1 << (FINE - 1)
@@ -118,6 +119,17 @@ class Binned(NumberMechanism):
         a = self.sums[level]
         return np.asarray(
             (self.noise(level, rows) + rows**2) @ (np.abs(a) @ f) - (rows @ (a @ f)) ** 2
+        )
+
+    def observed_bins(self, counts: Counts, n: int, binning: Binning) -> Linear | None:
+        """The sums of all levels, with the variances that `weights` stand for."""
+        if binning != self.binning:
+            return None
+        found = [(i, one) for i, one in enumerate(self.observed(counts, n)) if one.n]
+        return Linear(
+            np.concatenate([one.z for _, one in found]),
+            np.concatenate([self.sums[i] for i, _ in found]),
+            np.concatenate([np.full(len(one.z), self._usual(i) / one.n) for i, one in found]),
         )
 
     # ---- what follows: the mean

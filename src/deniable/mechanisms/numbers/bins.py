@@ -59,6 +59,14 @@ class Binning:
         return np.minimum(bins * self.per_bin, self.steps)
 
     @cached_property
+    def ends(self) -> tuple[Floats, Floats]:
+        """Between which numbers of 0..1 each bin is; with a step, the first and the last in it."""
+        if self.steps is None:
+            edges = np.arange(self.size + 1) / self.size
+            return edges[:-1], edges[1:]
+        return self.starts[:-1] / (self.steps - 1), (self.starts[1:] - 1) / (self.steps - 1)
+
+    @cached_property
     def middles(self) -> Floats:
         """The middle of each bin, as numbers of 0..1."""
         if self.steps is None:

@@ -22,6 +22,7 @@ from deniable.core.layout import Index
 from deniable.core.mechanism import batches, mixture_keep, mixture_ratio
 from deniable.core.registry import register
 from deniable.mechanisms.numbers.base import Between
+from deniable.mechanisms.numbers.bins import Binning
 from deniable.mechanisms.numbers.observed import Counted
 from deniable.mechanisms.numbers.scores import PER_STRATUM, Scores, merged
 from deniable.privacy import Guarantee
@@ -203,8 +204,9 @@ class DRR(Scores):
         """The counts by shown offset (rows) and cell (columns)."""
         return counts.reshape(self.outcomes, 1 << self.shown).T
 
-    def observed_bins(self, counts: Counts, n: int, low: Floats, high: Floats) -> Counted:
+    def observed_bins(self, counts: Counts, n: int, binning: Binning) -> Counted:
         """Counts by stratum and cell; strata whose thresholds stand closer than bins are merged."""
+        low, high = binning.ends
         strata = 1 << min(self.shown, math.ceil(math.log2(max(1.0, len(low) / self.ell))))
         below = np.zeros((len(low), strata, self.ell + 2))
         below[:, :, -1] = 1.0

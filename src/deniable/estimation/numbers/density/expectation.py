@@ -13,7 +13,7 @@ import numpy as np
 from deniable.arrays import Floats
 from deniable.mechanisms.numbers.observed import Counted
 
-#: The iteration stops as soon as the log-likelihood rises by less, or after so many steps.
+#: The iteration stops as soon as the log-likelihood changes by less, or after so many steps.
 GAIN = 1e-3
 MOST_STEPS = 10_000
 
@@ -21,7 +21,7 @@ MOST_STEPS = 10_000
 def em(observed: Counted, gain: float = GAIN) -> Floats:
     """f <- f * (P (N / (f P))) / n from equal shares; no step lowers the likelihood.
 
-    It stops when a step raises the log-likelihood by less than ``gain``.
+    It stops when a step changes the log-likelihood by less than ``gain``.
     """
     return _maximise(observed, gain, lambda f: f)
 
@@ -29,8 +29,7 @@ def em(observed: Counted, gain: float = GAIN) -> Floats:
 def ems(observed: Counted, gain: float = GAIN) -> Floats:
     """As `em`, and after each step a bin takes 1/4 of both neighbours, and keeps 1/2.
 
-    The first and the last bin keep 2/3. With smoothing nothing is maximised: it stops as well when
-    the log-likelihood falls.
+    The first and the last bin keep 2/3. With smoothing nothing is maximised.
     """
     return _maximise(observed, gain, _smoothed)
 
@@ -42,7 +41,7 @@ def _maximise(observed: Counted, gain: float, smooth: Callable[[Floats], Floats]
         f = smooth(f * observed.gradient(f))
         f /= f.sum()
         before, value = value, observed.log_likelihood(f)
-        if value - before < gain:
+        if abs(value - before) < gain:
             break
     return f
 
