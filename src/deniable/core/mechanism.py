@@ -61,6 +61,8 @@ class Mechanism(ABC):
 
     #: Name in the registry and in specs, e.g. "oue".
     name: ClassVar[str]
+    #: Other names of the same mechanism, for which `core.registry` finds this family, too.
+    also: ClassVar[tuple[str, ...]] = ()
     #: One line each for the table of mechanisms.
     paper: ClassVar[str]
     good_for: ClassVar[str]

@@ -12,16 +12,18 @@ from deniable.core.domain import Domain, DomainLike
 from deniable.core.mechanism import SPEC_VERSION, Mechanism
 from deniable.errors import InvalidArgument, Unsupported
 
+#: Every name leads to its family, also those that a family has beside its own (`Mechanism.also`).
 _REGISTRY: dict[str, type[Mechanism]] = {}
 
 
 def register(family: type[Mechanism]) -> type[Mechanism]:
-    """Make a mechanism known by its name; usable as a class decorator."""
+    """Make a mechanism known by its names; usable as a class decorator."""
     if not isinstance(family, type) or not issubclass(family, Mechanism):
         raise InvalidArgument("family", family, "a subclass of Mechanism")
-    known = _REGISTRY.setdefault(family.name, family)
-    if known is not family:
-        raise InvalidArgument("name", family.name, f"new; {known} has it already")
+    for name in (family.name, *vars(family).get("also", ())):
+        known = _REGISTRY.setdefault(name, family)
+        if known is not family:
+            raise InvalidArgument("name", name, f"new; {known} has it already")
     return family
 
 
@@ -34,14 +36,15 @@ def registering(*families: type[Mechanism]) -> Iterator[None]:
     try:
         yield
     finally:
-        for family in families:
-            del _REGISTRY[family.name]
+        for name, family in list(_REGISTRY.items()):
+            if family in families:
+                del _REGISTRY[name]
 
 
 def mechanisms() -> Mapping[str, type[Mechanism]]:
     """All registered mechanisms by name, in alphabetical order."""
     _load()
-    return dict(sorted(_REGISTRY.items()))
+    return {name: one for name, one in sorted(_REGISTRY.items()) if name == one.name}
 
 
 def _load() -> None:
@@ -54,7 +57,7 @@ def find(name: Any) -> type[Mechanism]:
     _load()
     family = _REGISTRY.get(name.lower()) if isinstance(name, str) else None
     if family is None:
-        raise Unsupported("mechanism", name, f"one of {', '.join(_REGISTRY)}")
+        raise Unsupported("mechanism", name, f"one of {', '.join(mechanisms())}")
     return family
 
 
