@@ -47,6 +47,7 @@ if TYPE_CHECKING:
     from deniable.mechanisms import GRR as GRR
     from deniable.mechanisms import HCMS as HCMS
     from deniable.mechanisms import HH as HH
+    from deniable.mechanisms import HM as HM
     from deniable.mechanisms import HR as HR
     from deniable.mechanisms import HRR as HRR
     from deniable.mechanisms import LBLH as LBLH
@@ -60,19 +61,25 @@ if TYPE_CHECKING:
     from deniable.mechanisms import ORAPPOR as ORAPPOR
     from deniable.mechanisms import ORR as ORR
     from deniable.mechanisms import OUE as OUE
+    from deniable.mechanisms import PM as PM
     from deniable.mechanisms import RAPPOR as RAPPOR
     from deniable.mechanisms import SHE as SHE
     from deniable.mechanisms import SS as SS
     from deniable.mechanisms import SUE as SUE
+    from deniable.mechanisms import SW as SW
     from deniable.mechanisms import THE as THE
     from deniable.mechanisms import UE as UE
     from deniable.mechanisms import BasicRAPPOR as BasicRAPPOR
     from deniable.mechanisms import DBitFlip as DBitFlip
     from deniable.mechanisms import DBitFlipPM as DBitFlipPM
+    from deniable.mechanisms import Duchi as Duchi
     from deniable.mechanisms import Haar as Haar
     from deniable.mechanisms import Joint as Joint
+    from deniable.mechanisms import Laplace as Laplace
     from deniable.mechanisms import Mechanism as Mechanism
+    from deniable.mechanisms import PMSub as PMSub
     from deniable.mechanisms import SHist as SHist
+    from deniable.mechanisms import Window as Window
     from deniable.mechanisms import from_spec as from_spec
     from deniable.mechanisms import mechanism as mechanism
     from deniable.mechanisms import mechanisms as mechanisms
@@ -137,9 +144,10 @@ _HOMES = {
     "tally_files": "engines",
 }
 _MECHANISMS = (
-    "BLH", "BRR", "CMS", "DRR", "GRR", "HCMS", "HH", "HR", "HRR", "LBLH", "LGRR", "LOLH", "LOSUE",
-    "LOUE", "LSOUE", "LSUE", "OLH", "ORAPPOR", "ORR", "OUE", "RAPPOR", "SHE", "SS", "SUE", "THE",
-    "UE", "BasicRAPPOR", "DBitFlip", "DBitFlipPM", "Haar", "Joint", "Mechanism", "SHist",
+    "BLH", "BRR", "CMS", "DRR", "GRR", "HCMS", "HH", "HM", "HR", "HRR", "LBLH", "LGRR", "LOLH",
+    "LOSUE", "LOUE", "LSOUE", "LSUE", "OLH", "ORAPPOR", "ORR", "OUE", "PM", "RAPPOR", "SHE", "SS",
+    "SUE", "SW", "THE", "UE", "BasicRAPPOR", "DBitFlip", "DBitFlipPM", "Duchi", "Haar", "Joint",
+    "Laplace", "Mechanism", "PMSub", "SHist", "Window",
 )  # fmt: skip
 _HOMES |= dict.fromkeys(_MECHANISMS, "mechanisms")
 

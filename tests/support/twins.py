@@ -6,4 +6,7 @@ TWINS = {
     "lsoue": "losue",
     "lblh": "lolh",
     "dbitflip": "dbitflippm",
+    "pm": "window",
+    "pmsub": "window",
+    "sw": "window",
 }

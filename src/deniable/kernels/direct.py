@@ -17,8 +17,15 @@ _UNROLLED_CELLS = 1 << 12
 
 
 @kernel
+def draw(out: NDArray[Any], words: Words, size: np.uint64) -> None:
+    """``out[i]``: a draw of 0..size-1."""
+    for i in range(words.size):
+        out[i] = bounded(words[i], size)
+
+
+@kernel
 def keep_or_draw(
-    out: NDArray[Any], values: NDArray[np.uint32], words: Words, size: np.uint64, keep: np.uint64
+    out: NDArray[Any], values: NDArray[Any], words: Words, size: np.uint64, keep: np.uint64
 ) -> None:
     """``out[i]``: the value if its second word is below ``keep``, else a draw of 0..size-1."""
     for i in range(values.size):

@@ -17,7 +17,18 @@ from deniable.mechanisms.hadamard_signs import HRR, SHist
 from deniable.mechanisms.histogram import SHE, THE
 from deniable.mechanisms.joint import Joint
 from deniable.mechanisms.local_hashing import BLH, OLH
-from deniable.mechanisms.numbers import DRR, HH, Haar
+from deniable.mechanisms.numbers import (
+    DRR,
+    HH,
+    HM,
+    PM,
+    SW,
+    Duchi,
+    Haar,
+    Laplace,
+    PMSub,
+    Window,
+)  # fmt: skip
 from deniable.mechanisms.questionnaire import Questionnaire
 from deniable.mechanisms.randomised_response import BRR, GRR
 from deniable.mechanisms.subset import SS
@@ -28,10 +39,11 @@ from deniable.mechanisms.two_step.rappor import BasicRAPPOR
 from deniable.mechanisms.unary import OUE, SUE, UE
 
 __all__ = [
-    "BLH", "BRR", "CMS", "DRR", "GRR", "HCMS", "HH", "HR", "HRR", "LBLH", "LGRR", "LOLH", "LOSUE",
-    "LOUE", "LSOUE", "LSUE", "OLH", "ORAPPOR", "ORR", "OUE", "RAPPOR", "SHE", "SS", "SUE", "THE",
-    "UE", "BasicRAPPOR", "DBitFlip", "DBitFlipPM", "Haar", "Joint", "Mechanism", "Questionnaire",
-    "SHist", "from_spec", "mechanism", "mechanisms", "register",
+    "BLH", "BRR", "CMS", "DRR", "GRR", "HCMS", "HH", "HM", "HR", "HRR", "LBLH", "LGRR", "LOLH",
+    "LOSUE", "LOUE", "LSOUE", "LSUE", "OLH", "ORAPPOR", "ORR", "OUE", "PM", "RAPPOR", "SHE", "SS",
+    "SUE", "SW", "THE", "UE", "BasicRAPPOR", "DBitFlip", "DBitFlipPM", "Duchi", "Haar", "Joint",
+    "Laplace", "Mechanism", "PMSub", "Questionnaire", "SHist", "Window", "from_spec", "mechanism",
+    "mechanisms", "register",
 ]  # fmt: skip
 
 # Every file of this folder and its subfolders registers its families: a new one needs no line here.

@@ -24,9 +24,9 @@ from deniable.core.registry import register
 from deniable.mechanisms.numbers.base import Between
 from deniable.mechanisms.numbers.bins import Binning
 from deniable.mechanisms.numbers.observed import Counted
-from deniable.mechanisms.numbers.scores import PER_STRATUM, Scores, merged
+from deniable.mechanisms.numbers.scores import PER_STRATUM, Scores, drawn_mean, merged
 from deniable.privacy import Guarantee
-from deniable.randomness import SCALE, Coins, Keystream, choice_weight
+from deniable.randomness import SCALE, Coins, Keystream
 
 #: Bits of an encoded number, and the most that an offset may have.
 FINE = GRID.bit_length() - 1
@@ -113,9 +113,8 @@ class DRR(Scores):
 
     @cached_property
     def drawn_mean(self) -> Fraction:
-        """The mean of a cell that is drawn, whose weights are not all equal."""
-        weights = (cell * choice_weight(cell, self.outcomes) for cell in range(self.outcomes))
-        return Fraction(sum(weights), SCALE)
+        """The mean of a cell that is drawn."""
+        return drawn_mean(self.outcomes)
 
     @cached_property
     def exact_scores(self) -> tuple[Fraction, ...]:

@@ -11,13 +11,14 @@ import numpy as np
 
 from deniable.arrays import Counts, Floats
 from deniable.mechanisms.numbers.base import Binary, Moments, NumberMechanism
+from deniable.randomness import SCALE, choice_weight
 
 #: Reports that a stratum has on average, at least.
 PER_STRATUM = 50
 #: Fewer reports, which are not sorted into strata either, or fewer that were drawn at random on
 #: average, need not show the rare large errors: their variance is taken to be the largest possible.
 FEW, FEW_DRAWN = 2 * PER_STRATUM, 10
-#: Numbers from 0 to 1 at which variances are looked at, unless a family knows better.
+#: Numbers from 0 to 1 at which noise is looked at, unless a family knows better.
 GRID = np.linspace(0.0, 1.0, 1025)
 
 
@@ -45,6 +46,16 @@ class Scores(NumberMechanism):
     @abstractmethod
     def noise(self, x: Floats) -> Floats:
         """The variance of the scores of respondents with these numbers, given the row; its mean."""
+
+    @property
+    def mean_error(self) -> float:
+        """By how much the mean may be wrong on average."""
+        return 0.0
+
+    @property
+    def extremes(self) -> Floats:
+        """Numbers from 0 to 1 among which the noise is largest, and smallest."""
+        return GRID
 
     @property
     def squares(self) -> Floats | None:
@@ -103,7 +114,7 @@ class Scores(NumberMechanism):
 
         n Var is the mean noise of all respondents, at least, and that is at least H(their mean).
         """
-        return lower_hull(GRID, self.noise(GRID))
+        return lower_hull(self.extremes, self.noise(self.extremes))
 
     def least_variance(self, mean: float, n: int) -> float:
         return float(np.interp(mean, *self._least_noise)) / n
@@ -124,12 +135,12 @@ class Scores(NumberMechanism):
 
     @cached_property
     def _worst_noise(self) -> float:
-        return float(self.noise(GRID).max())
+        return float(self.noise(self.extremes).max())
 
     @cached_property
     def _worst_of_sample(self) -> float:
         """The largest variance of a score of anybody: E[noise + x^2] - E[x]^2, at most."""
-        x, upper = lower_hull(GRID, -self.noise(GRID) - GRID**2)
+        x, upper = lower_hull(self.extremes, -self.noise(self.extremes) - self.extremes**2)
         return float((-np.interp(GRID, x, upper) - GRID**2).max())
 
 
@@ -153,6 +164,11 @@ def stratified(by_cell: Counts, scores: Floats) -> tuple[float, float]:
     means = (by_cell * scores).sum(axis=1) / sizes
     squares = (by_cell * (scores - means[:, None]) ** 2).sum(axis=1) / np.maximum(sizes - 1, 1)
     return float(means.mean()), float((squares / sizes).sum() / len(sizes) ** 2)
+
+
+def drawn_mean(size: int) -> Fraction:
+    """The mean of `Coins.choice`, whose weights are not all equal."""
+    return Fraction(sum(index * choice_weight(index, size) for index in range(size)), SCALE)
 
 
 def lower_hull(x: Floats, y: Floats) -> tuple[Floats, Floats]:
