@@ -130,11 +130,10 @@ def _chi_square(found: Counts, expected: Floats) -> tuple[float, int]:
     Alone, a single report of such an output would count for far more than chance makes of it.
     """
     order = np.argsort(expected)
-    found, expected = found[order], expected[order]
-    last = max(np.searchsorted(expected, OFTEN) - 1, np.searchsorted(expected.cumsum(), OFTEN))
-    starts = np.array([0, *range(int(last) + 1, len(order))])
-    found, expected = np.add.reduceat(found, starts), np.add.reduceat(expected, starts)
-    return float(np.sum((found - expected) ** 2 / expected)), len(starts) - 1
+    often, total = (np.searchsorted(x, OFTEN) for x in (expected[order], expected[order].cumsum()))
+    starts = np.array([0, *range(int(max(often - 1, total)) + 1, len(order))])
+    counted, awaited = (np.add.reduceat(x[order], starts) for x in (found, expected))
+    return float(np.sum((counted - awaited) ** 2 / awaited)), len(starts) - 1
 
 
 def _chance(statistic: float, freedom: int) -> float:
