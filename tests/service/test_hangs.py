@@ -127,8 +127,7 @@ def test_a_server_that_ceases_to_sync_is_noticed(store, server, name):
     """Whether it was told while it ran, or started anew with it."""
     assert store.add([entry(0)]) == [COUNTED]
     try:
-        server.do(f"ALTER SYSTEM SET {name} = off", "SELECT pg_reload_conf()")
-        time.sleep(0.3)
+        server.configure(name, "off")
         with pytest.raises(StoreUnavailable, match=f"does not sync what it commits: {name} is off"):
             store.add([entry(1)])
         server.stop()
@@ -139,8 +138,7 @@ def test_a_server_that_ceases_to_sync_is_noticed(store, server, name):
         with pytest.raises(StoreUnavailable, match="does not sync"):
             store.add([entry(1)])
     finally:
-        server.do(f"ALTER SYSTEM RESET {name}", "SELECT pg_reload_conf()")
-        time.sleep(0.3)
+        server.configure(name, None)
     assert store.add([entry(1)]) == [COUNTED]
 
 

@@ -660,13 +660,11 @@ def test_a_server_that_does_not_sync_is_refused(server):
     address = server.database()
     open_store(address, TOYS).close()
     try:
-        server.do("ALTER SYSTEM SET fsync = off", "SELECT pg_reload_conf()")
-        time.sleep(0.3)
+        server.configure("fsync", "off")
         with pytest.raises(StoreUnavailable, match="does not sync"):
             open_store(address)
     finally:
-        server.do("ALTER SYSTEM RESET fsync", "SELECT pg_reload_conf()")
-        time.sleep(0.3)
+        server.configure("fsync", None)
     open_store(address).close()
 
 

@@ -110,6 +110,14 @@ class Postgres:
             for statement in statements:
                 connection.execute(statement.encode())
 
+    def configure(self, name: str, value: str | None) -> None:
+        """A setting of the server, or with None its default; it has it when this returns."""
+        before = self.ask(f"SHOW {name}")
+        change = f"RESET {name}" if value is None else f"SET {name} = {value}"
+        self.do(f"ALTER SYSTEM {change}", "SELECT pg_reload_conf()")
+        while self.ask(f"SHOW {name}") == before:
+            time.sleep(0.01)
+
     def ask(self, statement: str) -> Any:
         """The one value that a statement answers."""
         import psycopg
