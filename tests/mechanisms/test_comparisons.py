@@ -10,6 +10,7 @@ import deniable as dn
 from deniable.answers.number import GRID
 from deniable.core.registry import register, registering
 from deniable.errors import InvalidArgument, Unsupported
+from deniable.mechanisms.numbers.bins import Binning
 from deniable.mechanisms.numbers.window import ideal_variance
 from deniable.privacy import exact_channel
 
@@ -128,10 +129,10 @@ def test_the_law_of_a_bin_is_the_average_over_it(bins):
     rows = np.array(channel.matrix, dtype=np.float64)
     between = (rows[1:] + rows[:-1]) / 2
     expected = between.reshape(bins, -1, rows.shape[1]).mean(axis=1)
-    counts, edges = np.ones(m.cells), np.arange(bins + 1) / bins
-    found = m.observed_bins(counts, m.cells, edges[:-1], edges[1:])
+    counts, points = np.ones(m.cells), Binning(dn.Number(0, 1, 1 / 8), 9)
+    found = m.observed_bins(counts, m.cells, Binning(UNIT, bins))
     assert found.channel == pytest.approx(expected, abs=1e-15)
-    assert m.observed_bins(counts, m.cells, x, x).channel == pytest.approx(rows, abs=1e-15)
+    assert m.observed_bins(counts, m.cells, points).channel == pytest.approx(rows, abs=1e-15)
 
 
 def test_one_mechanism_may_have_several_names():

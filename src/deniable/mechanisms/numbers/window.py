@@ -17,6 +17,7 @@ from deniable.arrays import Counts, Floats
 from deniable.core.integers import Design, Threshold
 from deniable.core.mechanism import batches, mixture_keep, mixture_ratio, pieces
 from deniable.core.registry import register
+from deniable.mechanisms.numbers.bins import Binning
 from deniable.mechanisms.numbers.lattice import MOST_STEPS, Duchi, Lattice
 from deniable.mechanisms.numbers.observed import Counted
 from deniable.mechanisms.numbers.scores import drawn_mean
@@ -115,8 +116,9 @@ class Window(Lattice):
     def square_error(self) -> float:
         return 1 / (2 * self.steps) ** 2
 
-    def observed_bins(self, counts: Counts, n: int, low: Floats, high: Floats) -> Counted:
-        share, m, points = float(self.share), self.steps, np.arange(self._points)
+    def observed_bins(self, counts: Counts, n: int, binning: Binning) -> Counted:
+        (low, high), share, m = binning.ends, float(self.share), self.steps
+        points = np.arange(self._points)
         # Of M x, j has the share max(0, 1 - |M x - j|): that, or its mean over a bin.
         left, right = (np.clip(m * x[:, None] - np.arange(m + 1), -1, 1) for x in (low, high))
         width = m * (high - low)[:, None]
