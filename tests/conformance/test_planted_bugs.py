@@ -423,6 +423,7 @@ class CellRoundedDown(DRR):
         (EqualBranchesInBulk, laws.bulk_channel),
         (EqualBranchesInBulk, laws.one_path),
         (SkipAsAnEnd, laws.bulk_channel),
+        (SkipAsAnEnd, of_means.exact_skips),
         (CellRoundedDown, laws.bulk_channel),
         (CellRoundedDown, of_means.exact_moments),
     ],

@@ -136,7 +136,7 @@ def test_rows_are_place_report_and_zeros():
         ("0402" + 15 * "00", "an index of 0..1"),
         ("0401" + 14 * "00" + "01", "padding that is zero"),
         ("040101" + 14 * "00", "padding that is zero"),
-        ("01ff03" + 14 * "00", "an index of 0..767"),
+        ("010004" + 14 * "00", "an index of 0..1023"),
         ("00" + 15 * "00" + "80", "bits from 100 on that are zero"),
         ("0400", "17 bytes"),
         ("", "17 bytes"),

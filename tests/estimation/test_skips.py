@@ -1,8 +1,11 @@
 """Questions that may be skipped: estimates are about those who answered."""
 
+from fractions import Fraction
+from functools import partial
+
 import numpy as np
 import pytest
-from scipy.stats import binom
+from scipy.stats import beta, binom
 
 import deniable as dn
 from deniable.core.domain import SKIPPED
@@ -10,6 +13,8 @@ from deniable.core.tally import Tally
 from deniable.errors import InvalidArgument, TooFew
 from deniable.estimation import METHODS, combine
 from deniable.estimation.frequencies.methods import methods_for
+from deniable.privacy import exact_channel, exp_below
+from deniable.randomness import draw_key
 from deniable.rounds.rounds import Rounds
 
 #: A test fails by chance with at most this probability.
@@ -176,3 +181,137 @@ def test_what_is_about_those_who_answered(name):
         assert "who answered" in e.to_json() or "skipped" in e.to_json()
         assert "(no answer)" not in e.to_csv()
         assert e.table() is not None
+
+
+# ---- numbers
+
+#: Beta, from 0 to 1, with mean 0.35 and standard deviation 0.2.
+NUMBERS = beta.ppf((np.arange(4_000) + 0.5) / 4_000, 1.640625, 3.046875)
+
+
+def numbers(epsilon, **design):
+    return dn.DRR(dn.Number(0, 1, optional=True), epsilon, **design)
+
+
+@pytest.mark.parametrize(("epsilon", "ell"), [(0.5, 1), (1.0, 2), (2.0, 2), (4.0, 3)])
+def test_the_cell_of_a_skip_costs_no_more_than_it_promises_and_biases_nothing(epsilon, ell):
+    """The exact channel: the likelihood ratio, and the means of the scores of S and N."""
+    m = numbers(epsilon, ell=ell, fine=3)
+    values = [0, 1, 1 << 30, 3 << 29, 1 << 32, m.domain.skip]
+    channel = exact_channel(m.report, values)
+    laws = np.array(channel.matrix, dtype=object)
+    ratio = max(max(row) / min(row) for row in laws.T)
+    assert exp_below(epsilon) * (1 - Fraction(1, 10**8)) <= ratio <= exp_below(epsilon)
+    cells = [report >> m.shown for report in channel.outputs]
+    for value, law in zip(values, laws, strict=True):
+        skipped = value == m.domain.skip
+        mean = sum(m.exact_scores[c] * w for c, w in zip(cells, law, strict=True))
+        share = sum(m.exact_answers[c] * w for c, w in zip(cells, law, strict=True))
+        assert mean == (0 if skipped else m.told(value))
+        assert share == (not skipped)
+
+
+def simulated_means(m, n, skipped, runs, seed):
+    """Estimates of samples of everyone, from counts with the exact law of reports."""
+    strata, share = 1 << m.shown, float(m.share)
+    offsets = (np.arange(strata) + 0.5) / strata
+    own = np.floor(m.ell * NUMBERS[:, None] + offsets).astype(int)
+    kept = np.stack([(own == cell).mean(axis=0) for cell in range(m.ell + 1)])
+    law = np.vstack([(1 - skipped) * kept, np.full(strata, skipped)])
+    law = (share * law + (1 - share) / m.outcomes).ravel() / strata
+    for counts in np.random.default_rng(seed).multinomial(n, law / law.sum(), runs):
+        yield Tally.of_counts(m, counts, n).estimate(population="everyone")
+
+
+@pytest.mark.slow
+def test_a_mean_among_those_who_answered_errs_as_the_specification_says():
+    """Its sixth line: epsilon 1, ell 2, a fifth skips, n = 10,000, 1000 runs."""
+    runs, n = 1_000, 10_000
+    m, truth, hits, square = numbers(1.0), NUMBERS.mean(), 0, 0.0
+    assert m.ell == 2
+    for e in simulated_means(m, n, 0.2, runs, seed=6):
+        low, high = e.mean_interval
+        hits += low <= truth <= high
+        square += (2 * (e.mean - truth)) ** 2
+        assert abs(e.skipped.share - 0.2) < 6 * e.skipped.standard_error
+    assert 0.77 < n * square / runs / 7.744 < 1.28
+    assert 0.87 <= hits / runs <= 0.997
+    planned = 4 * n * m.variance_among(NUMBERS, n, 0.2, sampled=True)
+    assert planned == pytest.approx(7.744, rel=0.02)
+
+
+@pytest.mark.slow
+def test_intervals_cover_the_mean_of_the_respondents_who_answered():
+    """Null hypothesis: each covers with a probability of 0.925 to 0.985; floors make some wide."""
+    runs, n = 250, 1_000
+    for epsilon, skipped in ((0.5, 0.0), (1.0, 0.2), (4.0, 0.4)):
+        m = numbers(epsilon)
+        for x in (NUMBERS[::4], np.where(np.arange(n) < 0.92 * n, 0.0, 1.0)):
+            answers = [None if i % 10 < 10 * skipped else one for i, one in enumerate(x)]
+            truth = np.mean([one for one in answers if one is not None])
+            coded = np.tile(m.domain.encode(answers), runs)
+            data = m.randomise(coded, draw_key(np.random.default_rng(8)), 1)
+            hits = 0
+            for start in range(0, runs * n, n):
+                e = Tally.of_counts(m, m.count(data[start : start + n]), n).estimate()
+                low, high = e.mean_interval
+                hits += low <= truth <= high
+            words = (epsilon, skipped, hits / runs)
+            assert binom.cdf(hits, runs, 0.925) > CHANCE, words
+            assert binom.sf(hits - 1, runs, 0.985) > CHANCE, words
+
+
+def test_means_have_a_skipped_share_and_can_be_combined():
+    answers = [None if i % 4 == 0 else 20 + i % 30 for i in range(8_000)]
+    domain, rng = dn.Number(0, 100, optional=True), np.random.default_rng(2)
+    parts = [m.tally(m.privatize(answers, rng)) for m in (dn.DRR(domain, 1.0), dn.DRR(domain, 3.0))]
+    one, both = parts[0].estimate(), combine(parts)
+    for e in (one, both, parts[1].estimate(population="everyone", simultaneous=True)):
+        assert abs(e.mean - np.mean([x for x in answers if x is not None])) < 5 * e.standard_error
+        assert abs(e.skipped.share - 0.25) < 5 * e.skipped.standard_error
+        assert e.skipped_words in e.chart()["description"]
+        assert e.about["skipped"] == e.skipped.share
+    assert both.standard_error < one.standard_error
+    assert both.skipped.standard_error < one.skipped.standard_error
+    assert one.interval_words == "95 % ratio intervals about respondents who answered"
+
+
+def test_means_of_too_few_who_answered_are_refused():
+    for n in (1, 2, 20, 200):
+        m = numbers(1.0)
+        with pytest.raises(TooFew, match="people who answered"):
+            m.tally(m.privatize([None] * n, np.random.default_rng(n))).estimate()
+    m = numbers(4.0)
+    assert m.tally(m.privatize([0.5] * 50, np.random.default_rng(1))).estimate().skipped.share < 0.3
+
+
+# ---- the price
+
+few, many, number = partial(dn.Choice, 5), partial(dn.Choice, 20), partial(dn.Number, 0, 1)
+
+
+@pytest.mark.parametrize(
+    ("asked", "mechanism", "factors"),
+    [
+        (dn.YesNo, "grr", {0.5: (1.43, 2.16), 1: (1.35, 1.98), 2: (1.26, 1.80), 4: (1.22, 1.71)}),
+        (few, "ss", {0.5: (1.07, 1.66)}),
+        (few, "grr", {2: (1.13, 1.63), 4: (1.10, 1.55)}),
+        (many, "ss", {0.5: (1.00, 1.56), 1: (1.00, 1.56), 2: (1.01, 1.56)}),
+        (many, "grr", {4: (1.03, 1.47)}),
+        (number, "drr", {0.5: (1.41, 2.13), 1: (1.25, 1.90), 2: (1.15, 1.70)}),
+    ],
+)  # fmt: skip
+def test_the_option_to_skip_has_its_price(asked, mechanism, factors):
+    """n Var over that without the option, if nobody skips and if a fifth does: the table."""
+    n, domain = 10**6, asked(optional=True)
+    guess = {}
+    if domain.is_listed:
+        guess = {"share": 0.3 if domain.size == 3 else 1 / (domain.size - 1)}
+    for epsilon, expected in factors.items():
+        required, optional = (
+            dn.mechanism(mechanism, asked(optional=option), epsilon) for option in (False, True)
+        )
+        without = required.task.error(required, n, skipped=0.0, **guess)
+        for skipped, factor in zip((0.0, 0.2), expected, strict=True):
+            found = optional.task.error(optional, n, skipped=skipped, **guess) / without
+            assert found**2 == pytest.approx(factor, rel=0.025)

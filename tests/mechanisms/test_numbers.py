@@ -365,9 +365,6 @@ def test_what_cannot_be_estimated_is_refused():
         m.tally().estimate()
     with pytest.raises(InvalidArgument, match="one is there twice"):
         dn.combine([t, t])
-    skipping = dn.DRR(dn.Number(0, 1, optional=True), 1.0)
-    with pytest.raises(InvalidArgument, match="skips"):
-        skipping.tally(skipping.privatize([0.5, None])).estimate()
     with pytest.raises(InvalidArgument, match="means of numbers"):
         m.task.error(oracle, 100)
 

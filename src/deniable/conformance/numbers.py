@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from fractions import Fraction
+from itertools import cycle
+from operator import mul
 from typing import Any
 
 import numpy as np
@@ -54,6 +56,39 @@ def exact_moments(family: Family) -> None:
             _check_estimate(m, cells, law, float(x))
             if isinstance(m, Scores):
                 _check_scores(m, m.table(np.arange(m.cells)), _by_cell(cells, law), x)
+
+
+def exact_skips(family: Family) -> None:
+    """If a question may be skipped: S and N of counts that follow the law exactly, without bias.
+
+    Where reports have scores, as fractions.
+    """
+    if not family.skips:
+        return
+    domain = Number(0, 1, optional=True)
+    skip = int(domain.encode([None])[0])
+    for epsilon, design in zip(cycle(EPSILONS), family.shapes, strict=False):
+        m = family(domain, epsilon, **family.small_design, **design)
+        values = [*VALUES, skip]
+        channel = exact_channel(m.report, values)
+        column = m.pack(channel.outputs)
+        cells = np.array([m.count(column[i : i + 1]) for i in range(len(column))])
+        for value, law in zip(values, channel.matrix, strict=True):
+            x, answers = (Fraction(0), 0) if value == skip else (m.told(value), 1)
+            weights = np.array([round(weight * (1 << 40)) for weight in law])
+            found = m.answered(weights @ cells, int(weights.sum()))
+            apart = abs(found.total - x) + abs(found.share - answers)
+            check(apart > 1e-9, "exact_skips", m, f"{x}, {answers} are estimated as {found}")
+            if isinstance(m, Scores):
+                _check_skip_scores(m, _by_cell(cells, law), x, answers)
+
+
+def _check_skip_scores(m: Scores, law: list[Fraction], x: Fraction, answers: int) -> None:
+    rows = [[law[place] for place in row] for row in m.table(np.arange(m.cells)).tolist()]
+    by_cell = [sum(column) for column in zip(*rows, strict=True)]
+    for scores, mean in ((m.exact_scores, x), (m.exact_answers, answers)):
+        found = sum(map(mul, scores, by_cell))
+        check(found != mean, "exact_skips", m, f"{mean} is {found} on average")
 
 
 def _by_cell(cells: Counts, law: Sequence[Fraction]) -> list[Fraction]:
@@ -179,6 +214,7 @@ def decoders(family: Family) -> None:
 
 MEAN_LAWS: tuple[Callable[[Any], None], ...] = (
     exact_moments,
+    exact_skips,
     simulated_errors,
     coverage,
     decoders,

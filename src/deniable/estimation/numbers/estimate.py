@@ -25,6 +25,12 @@ class Statistic(NamedTuple):
     #: (low, high).
     interval: tuple[float, float]
 
+    def scaled(self, lo: float, hi: float) -> Statistic:
+        """That of answers from lo to hi, of one that is about numbers from 0 to 1."""
+        width, (low, high) = hi - lo, self.interval
+        ends = (lo + width * low, lo + width * high)
+        return Statistic(self.name, lo + width * self.value, width * self.standard_error, ends)
+
 
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)
 class Numbers(Estimate):

@@ -8,15 +8,19 @@ from __future__ import annotations
 from abc import abstractmethod
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import ClassVar, NamedTuple
+from typing import TYPE_CHECKING, ClassVar, NamedTuple
 
 import numpy as np
 
 from deniable.answers.number import GRID, Number
 from deniable.arrays import Counts, Floats
+from deniable.core.domain import Domain
 from deniable.core.mechanism import Mechanism
 from deniable.mechanisms.numbers.bins import Binning
 from deniable.mechanisms.numbers.observed import Observed
+
+if TYPE_CHECKING:
+    from deniable.mechanisms.numbers.answered import Answered
 
 #: The largest variance of numbers from 0 to 1.
 LARGEST = 1 / 4
@@ -121,8 +125,16 @@ class NumberMechanism(Mechanism):
     shapes: ClassVar[tuple[dict[str, int], ...]] = ({},)
     #: Collections of each kind that they simulate: fewer where decoding takes longer.
     trials: ClassVar[int] = 600
+    #: Whether a question may be skipped: then `answered` takes the place of `moments`.
+    skips: ClassVar[bool] = False
 
     domain: Number
+
+    @classmethod
+    def unsuited(cls, domain: Domain) -> str | None:
+        if isinstance(domain, Number) and domain.optional and not cls.skips:
+            return f"numbers of a question that nobody may skip for {cls.__name__}"
+        return super().unsuited(domain)
 
     def told(self, value: int) -> Fraction:
         """The number x of an encoded answer, as exactly as the channel tells it."""
@@ -152,6 +164,10 @@ class NumberMechanism(Mechanism):
     def moments(self, counts: Counts, n: int) -> Moments:
         """The moments that the counts of n reports lead to. Run by the analyst."""
 
+    def answered(self, counts: Counts, n: int) -> Answered:
+        """What the counts of n reports say of those who answered. Run by the analyst."""
+        raise NotImplementedError
+
     def least_variance(self, mean: float, n: int) -> float:
         """The least variance that the mean of n respondents can have whose mean is this one.
 
@@ -177,6 +193,14 @@ class NumberMechanism(Mechanism):
 
         That of a fixed population. Run by the analyst.
         """
+
+    def variance_among(self, x: Floats, n: int, skipped: float, *, sampled: bool = False) -> float:
+        """The variance of the mean of those who answer, among whom the numbers x are as frequent.
+
+        Of n respondents, of whom a share ``skipped`` does not. Of a fixed population, or of one
+        that the respondents are a sample of. Run by the analyst, before anybody is asked.
+        """
+        raise NotImplementedError
 
     @abstractmethod
     def worst_variance(self, n: int, *, sampled: bool = False) -> float:

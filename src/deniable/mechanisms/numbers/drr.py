@@ -8,8 +8,10 @@ one bit (Ben Basat, Mitzenmacher and Vargaftik 2021) before randomised response.
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from fractions import Fraction
 from functools import cached_property
+from operator import mul
 from typing import Any
 
 import numpy as np
@@ -21,12 +23,14 @@ from deniable.core.integers import Design, Threshold
 from deniable.core.layout import Index
 from deniable.core.mechanism import batches, mixture_keep, mixture_ratio
 from deniable.core.registry import register
-from deniable.mechanisms.numbers.base import Between
+from deniable.core.task import SKIPPED_SHARE
+from deniable.mechanisms.numbers.answered import Answered, ScoreSums
+from deniable.mechanisms.numbers.base import LARGEST, Between
 from deniable.mechanisms.numbers.bins import Binning
 from deniable.mechanisms.numbers.observed import Counted
-from deniable.mechanisms.numbers.scores import PER_STRATUM, Scores, drawn_mean, merged
+from deniable.mechanisms.numbers.scores import PER_STRATUM, Scores, lower_hull, merged
 from deniable.privacy import Guarantee
-from deniable.randomness import SCALE, Coins, Keystream
+from deniable.randomness import SCALE, Coins, Keystream, choice_weight
 
 #: Bits of an encoded number, and the most that an offset may have.
 FINE = GRID.bit_length() - 1
@@ -53,6 +57,7 @@ class DRR(Scores):
     paper = "none; Ben Basat et al. 2021 for one bit"
     good_for = "the mean of a number: the least variance in the worst case, a report of some bits"
     automatic = (Number,)
+    skips = True
     small_design = {"fine": 3}
     shapes = tuple({"ell": ell, "shown": 2} for ell in (1, 2, 3, 7))
     ell = Design(1, MOST_STEPS)
@@ -61,9 +66,14 @@ class DRR(Scores):
     keep = Threshold()
 
     def derive_ell(self) -> int:
-        """The steps with the least variance in the worst case, for a great many respondents."""
+        """The steps with the least variance in the worst case, for a great many respondents.
+
+        If the question may be skipped: of a mean among those who answer that is `usual_variance`.
+        """
         steps = np.arange(1, MOST_STEPS + 1)
         odds = np.expm1(self.epsilon)
+        if self.domain.optional:
+            return int(steps[np.argmin(usual_variance(odds / (odds + steps + 2), steps))])
         ends, rise = worst_case(odds / (odds + steps + 1), steps)
         return int(steps[np.argmin(ends + rise**3 / (12 * steps**2))])
 
@@ -112,26 +122,36 @@ class DRR(Scores):
         return Fraction(self.keep, SCALE)
 
     @cached_property
-    def drawn_mean(self) -> Fraction:
-        """The mean of a cell that is drawn."""
-        return drawn_mean(self.outcomes)
+    def exact_scores(self) -> tuple[Fraction, ...]:
+        cells = [Fraction(cell, self.ell) for cell in range(self.ell + 1)]
+        return self._scores([*cells, *[Fraction(0)] * self.domain.optional])
 
     @cached_property
-    def exact_scores(self) -> tuple[Fraction, ...]:
-        scale, drawn = self.share * self.ell, (1 - self.share) * self.drawn_mean
-        return tuple((cell - drawn) / scale for cell in range(self.outcomes))
+    def exact_answers(self) -> tuple[Fraction, ...]:
+        return self._scores([Fraction(cell <= self.ell) for cell in range(self.outcomes)])
+
+    def _scores(self, wanted: Sequence[Fraction]) -> tuple[Fraction, ...]:
+        """Scores whose mean is the one that is wanted of the own cell, whatever is drawn.
+
+        The weights of cells that are drawn are not all equal.
+        """
+        weights = (choice_weight(cell, self.outcomes) for cell in range(self.outcomes))
+        drawn = sum(map(mul, weights, wanted), Fraction(0)) / SCALE
+        return tuple((one - (1 - self.share) * drawn) / self.share for one in wanted)
 
     @property
     def random_share(self) -> float:
         return float(1 - self.share)
 
     def noise(self, x: Floats) -> Floats:
-        """Of s i^2 + (1 - s) m2 - (s i + (1 - s) mu)^2 for cell i, over (s ell)^2."""
-        share, scale = float(self.share), float(self.share) * self.ell
-        cells, mu = np.arange(self.ell + 1.0), float(self.drawn_mean)
-        m2 = np.mean(np.arange(self.outcomes) ** 2)
-        given = share * cells**2 + (1 - share) * m2 - (share * cells + (1 - share) * mu) ** 2
-        return np.asarray(np.interp(self.ell * np.asarray(x), cells, given)) / scale**2
+        cells = np.arange(self.ell + 1.0)
+        given = self._noise_of(self.scores)[: self.ell + 1]
+        return np.asarray(np.interp(self.ell * np.asarray(x), cells, given))
+
+    def _noise_of(self, scores: Floats) -> Floats:
+        """Their variance, s g_i^2 + (1 - s) m2 - (s g_i + (1 - s) m1)^2 for the own cell i."""
+        s, m1, m2 = float(self.share), scores.mean(), (scores**2).mean()
+        return np.asarray(s * scores**2 + (1 - s) * m2 - (s * scores + (1 - s) * m1) ** 2)
 
     @cached_property
     def squares(self) -> Floats:
@@ -146,6 +166,7 @@ class DRR(Scores):
         cells = np.arange(self.outcomes)
         t = (np.arange(shown) + 0.5) / shown
         of_cell: Floats = (cells * (cells + 1) - 2 * np.outer(t, cells)) / ell**2
+        of_cell[:, ell + 1 :] = 0.0  # a skip
         drawn = of_cell.mean(axis=1, keepdims=True)
         return np.asarray((of_cell - (1 - share) * drawn) / share - self.square_error)
 
@@ -184,7 +205,73 @@ class DRR(Scores):
     def variance_for(self, x: Floats, n: int) -> float:
         """(E_t Var(z | t) (1 + (S - 1) / n) / (s ell)^2 - Var(x)) / n: t is in one of S strata."""
         x, share, strata = np.asarray(x), float(self.share), self.strata(n)
-        cells = np.arange(self.ell + 1)
+        cells, law = np.arange(self.ell + 1), self._cells_of(x, strata).T
+        kept, drawn = (cells @ law, cells**2 @ law), np.arange(self.outcomes)
+        mean = share * kept[0] + (1 - share) * drawn.mean()
+        square = share * kept[1] + (1 - share) * (drawn**2).mean()
+        of_sample = float((square - mean**2).mean()) / (share * self.ell) ** 2
+        return (of_sample * (1 + (strata - 1) / n) - float(x.var())) / n
+
+    def answered(self, counts: Counts, n: int) -> Answered:
+        """S and N of the strata, each with equal weight.
+
+        Given the offset t, the cells of those who answered are (t - 1/2) / ell too high on average.
+        That sums to 0, and is taken out: chance deals those who answered to the strata.
+        """
+        strata = merged(self.table(counts), self.strata(n))
+        sums, rows = ScoreSums.of_table(strata.sum(axis=1)), len(strata)
+        answers = np.array([float(score) for score in self.exact_answers])
+        share, shown = sums.mean(answers), sums.mean(answers > answers[-1])
+        lifts = ((np.arange(rows) + 0.5) / rows - 0.5) / self.ell
+        scores = self.scores - np.outer(share / max(shown, 1 / n) * lifts, answers > answers[-1])
+        total = sums.mean(scores)
+        mean = total / share if share > 0 else 0.5
+        errors = scores - mean * answers
+        noise, cells = self._noise_of(self.scores - mean * answers), np.arange(self.ell + 1.0)
+        of_mean = float(np.interp(self.ell * mean, *lower_hull(cells, noise[:-1])))
+        least = (share * of_mean + (1 - share) * float(noise[-1])) / n
+        largest = float(noise.max() + 1 / (2 * self.ell) ** 2) / n
+        most = largest + LARGEST / n
+        found = min(max(sums.covariance(errors, errors), least), most)
+        squares = ScoreSums.of_table(strata.reshape(rows, -1)).mean(self.squares.reshape(rows, -1))
+        few = not self.shows_variance(n)
+        return Answered(
+            n=n,
+            total=total,
+            share=share,
+            variance=most if few else found,
+            tilt=sums.covariance(errors, answers),
+            share_variance=self._share_variance(shown) / n,
+            square=squares / share if share > 0 else None,
+            least=largest if few else least,
+            largest=largest,
+        )
+
+    def _share_variance(self, shown: float) -> float:
+        """n Var(N), of c (1 - c) / s^2 for the share c of reports that show no skip."""
+        share, m = float(self.share), self.outcomes
+        least = (1 - share) * (m - 1) / m
+        c = min(max(shown, least), least + share)
+        return c * (1 - c) / share**2
+
+    def variance_among(self, x: Floats, n: int, skipped: float, *, sampled: bool = False) -> float:
+        """(E_t Var(z | t) (1 + (S - 1) / n) - N Var(x)) / (n N^2) for the scores z of S - R N."""
+        x, s, answered = np.asarray(x), float(self.share), 1 - skipped
+        strata = self.strata(n)
+        law = np.full((strata, self.outcomes), (1 - s) / self.outcomes)
+        law[:, :-1] += s * answered * self._cells_of(x, strata)
+        law[:, -1] += s * skipped
+        answers = np.array([float(score) for score in self.exact_answers])
+        inside = answers > answers[-1]
+        lifts = ((np.arange(strata) + 0.5) / strata - 0.5) / self.ell
+        lifts *= answered / (law @ inside).mean()
+        scores = self.scores - x.mean() * answers - np.outer(lifts, inside)
+        squares, means = (law * scores**2).sum(axis=1), (law * scores).sum(axis=1)
+        of_sample = float((squares - means**2).mean()) * (1 + (strata - 1) / n)
+        return (of_sample - (not sampled) * answered * float(x.var())) / (n * answered**2)
+
+    def _cells_of(self, x: Floats, strata: int) -> Floats:
+        """How often the numbers x are in each cell, by stratum of the offset."""
         whole = np.minimum((self.ell * x).astype(np.int64), self.ell - 1)
         edges = np.arange(strata + 1) / strata
         # Those offsets of a stratum, as a share of it, that lift a number to the next cell.
@@ -193,11 +280,7 @@ class DRR(Scores):
         law = np.zeros((self.ell + 1, strata))
         np.add.at(law, whole, (1 - lifted) / len(x))
         np.add.at(law, whole + 1, lifted / len(x))
-        kept, drawn = (cells @ law, cells**2 @ law), np.arange(self.outcomes)
-        mean = share * kept[0] + (1 - share) * drawn.mean()
-        square = share * kept[1] + (1 - share) * (drawn**2).mean()
-        of_sample = float((square - mean**2).mean()) / (share * self.ell) ** 2
-        return (of_sample * (1 + (strata - 1) / n) - float(x.var())) / n
+        return law.T
 
     def table(self, counts: Counts) -> Counts:
         """The counts by shown offset (rows) and cell (columns)."""
@@ -293,6 +376,22 @@ def worst_case(share: Any, ell: Any) -> tuple[Any, Any]:
     missed = 1 - share
     ends = missed * (ell * (2 * ell + 1) / 6 - missed * ell**2 / 4) / (share * ell) ** 2
     return ends, np.maximum(ell - (ell - 1) / share, 0.0)
+
+
+def usual_variance(share: Any, ell: Any) -> Any:
+    """n Var of the mean of v = 2 x - 1 among a share N = 0.9 who answer, with mean 0.3, sd 0.4.
+
+    With a = 2 i / ell - 1 for cell i, m = ell + 1 and z = (a - mu) / s, 0 for a skip, that is
+    (E[z^2] - E[z]^2 - N^2 / (3 ell^2) - N Var(v)) / N^2, where the third term is what sorting by
+    offsets gains if the numbers are spread evenly between cells.
+    """
+    n, square, variance = 1 - SKIPPED_SHARE, 0.09, 0.16
+    drawn = (1 - share) * (ell + 1) / (ell + 2)
+    kept = np.where(ell == 1, 1 - square, variance + 2 / (3 * ell**2))
+    of_z = (
+        share * n * kept + drawn * ((ell + 2) / (3 * ell) + square) - drawn**2 * square
+    ) / share**2
+    return (of_z - (n / ell) ** 2 / 3 - n * variance) / n**2
 
 
 def _ramp(x: Floats, width: float) -> Floats:

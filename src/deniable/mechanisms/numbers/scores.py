@@ -36,7 +36,12 @@ class Scores(NumberMechanism):
     @property
     @abstractmethod
     def exact_scores(self) -> tuple[Fraction, ...]:
-        """The score of each cell of a row."""
+        """The score of each cell of a row; its mean is 0 for those who skip the question."""
+
+    @property
+    def exact_answers(self) -> tuple[Fraction, ...]:
+        """The score of each cell with the mean 1 for those who answered, and 0 for all others."""
+        return (Fraction(1),) * len(self.exact_scores)
 
     @property
     @abstractmethod
