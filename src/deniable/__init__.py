@@ -51,6 +51,7 @@ if TYPE_CHECKING:
     from deniable.mechanisms import HR as HR
     from deniable.mechanisms import HRR as HRR
     from deniable.mechanisms import LBLH as LBLH
+    from deniable.mechanisms import LDRR as LDRR
     from deniable.mechanisms import LGRR as LGRR
     from deniable.mechanisms import LOLH as LOLH
     from deniable.mechanisms import LOSUE as LOSUE
@@ -144,10 +145,10 @@ _HOMES = {
     "tally_files": "engines",
 }
 _MECHANISMS = (
-    "BLH", "BRR", "CMS", "DRR", "GRR", "HCMS", "HH", "HM", "HR", "HRR", "LBLH", "LGRR", "LOLH",
-    "LOSUE", "LOUE", "LSOUE", "LSUE", "OLH", "ORAPPOR", "ORR", "OUE", "PM", "RAPPOR", "SHE", "SS",
-    "SUE", "SW", "THE", "UE", "BasicRAPPOR", "DBitFlip", "DBitFlipPM", "Duchi", "Haar", "Joint",
-    "Laplace", "Mechanism", "PMSub", "SHist", "Window",
+    "BLH", "BRR", "CMS", "DRR", "GRR", "HCMS", "HH", "HM", "HR", "HRR", "LBLH", "LDRR", "LGRR",
+    "LOLH", "LOSUE", "LOUE", "LSOUE", "LSUE", "OLH", "ORAPPOR", "ORR", "OUE", "PM", "RAPPOR", "SHE",
+    "SS", "SUE", "SW", "THE", "UE", "BasicRAPPOR", "DBitFlip", "DBitFlipPM", "Duchi", "Haar",
+    "Joint", "Laplace", "Mechanism", "PMSub", "SHist", "Window",
 )  # fmt: skip
 _HOMES |= dict.fromkeys(_MECHANISMS, "mechanisms")
 

@@ -28,7 +28,11 @@ from deniable.privacy.guarantee import CONTEXT, as_decimal, float_above
 from deniable.privacy.memoised import log_replaced
 from deniable.randomness import SCALE
 
-SHARED = [name for name, family in dn.mechanisms().items() if not family.key_is_value]
+SHARED = [
+    name
+    for name, family in dn.mechanisms().items()
+    if family.on_devices and not family.key_is_value
+]
 #: Chosen for answers that are asked for again, if they are listed.
 AGAIN = [name for name, f in dn.mechanisms().items() if f.remembers and Listed in f.automatic]
 
@@ -73,7 +77,7 @@ def test_the_law_is_that_of_the_memo(history, most):
     """Every branch of `report_always`, permanent coins included, against the sum of products."""
     m = dn.LGRR(3, 2.0, 1.5)
     exact = enumerate_reports(partial(reports_of_memo, m, most), history)
-    law = Device(m, (), most).law(history)
+    law = Device(m, (), most, tuple(range(m.domain.size))).law(history)
     scale = law.sum()
     assert len(exact) == law.size == 27
     for reports, chance in exact.items():

@@ -33,7 +33,7 @@ from deniable.errors import (
     MismatchError,
     StoreUnavailable,
 )
-from deniable.mechanisms.two_step.memoised import Memoised
+from deniable.mechanisms.two_step.memoised import MemoisedSupports
 from deniable.privacy import exact_channel
 from deniable.randomness import SCALE
 from deniable.storage import database
@@ -42,8 +42,9 @@ from memo_toys import COLLECTION, TELLTALE, Cells, Telltale, TwiceGRR, enrol, op
 
 SECRET = bytes(range(32))
 REAL = [
-    *(family(9, 2.0) for family in dn.mechanisms().values() if issubclass(family, Memoised)),
+    *(f(9, 2.0) for f in dn.mechanisms().values() if issubclass(f, MemoisedSupports)),
     dn.RAPPOR(Text(), 1.0),
+    dn.LDRR(dn.Number(0, 8), 2.0),
 ]
 
 

@@ -304,4 +304,4 @@ def test_the_memo_is_what_the_issue_of_the_guarantee_is():
 
 def test_only_chains_are_longitudinal():
     found = {f.__name__ for f in dn.mechanisms().values() if issubclass(f, Longitudinal)}
-    assert found == {f.__name__ for f in CHAINS}
+    assert found == {f.__name__ for f in [*CHAINS, dn.LDRR]}

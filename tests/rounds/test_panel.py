@@ -7,11 +7,11 @@ from scipy.stats import chi2
 import deniable as dn
 from deniable.conformance import FALSE_ALARM
 from deniable.errors import InvalidArgument
-from deniable.mechanisms.two_step.memoised import Memoised
+from deniable.mechanisms.two_step.memoised import MemoisedSupports
 from deniable.privacy import exact_channel
 from deniable.rounds.panel import Panel
 
-FAMILIES = [f for f in dn.mechanisms().values() if issubclass(f, Memoised)]
+FAMILIES = [f for f in dn.mechanisms().values() if issubclass(f, MemoisedSupports)]
 
 
 def remembered(m, history):

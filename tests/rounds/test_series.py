@@ -16,7 +16,7 @@ from deniable import cli
 from deniable.core.tally import seal, unseal
 from deniable.errors import CorruptData, InvalidArgument, MismatchError
 from deniable.mechanisms.frequency import FrequencyOracle, frequency_oracles
-from deniable.mechanisms.two_step.memoised import Memoised
+from deniable.mechanisms.two_step.memoised import MemoisedSupports
 from deniable.privacy import exact_channel
 from deniable.rounds import rounds as module
 from deniable.rounds.changes import holm
@@ -58,7 +58,7 @@ def panels(m, answers, runs, rng):
 # ---- the covariance of two rounds
 
 
-REMEMBERING = {name: f for name, f in dn.mechanisms().items() if issubclass(f, Memoised)}
+REMEMBERING = {name: f for name, f in dn.mechanisms().items() if issubclass(f, MemoisedSupports)}
 
 
 @pytest.mark.slow

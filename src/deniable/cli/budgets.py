@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from deniable.core.domain import Domain
 from deniable.core.registry import find, mechanisms
 from deniable.errors import InvalidArgument
 from deniable.mechanisms import Mechanism
@@ -21,6 +22,8 @@ def lasting_of(
     if not family.remembers:
         known = [key for key, one in mechanisms().items() if one.remembers]
         raise InvalidArgument("mechanism", name, f"one that remembers: {', '.join(known)}")
+    if family.unsuited(Domain(size)) is not None:
+        raise InvalidArgument("mechanism", name, f"one for {size} answers")
     mechanism: Memoised = family.repeated(size, epsilon, first)
     return mechanism, mechanism.lasting
 

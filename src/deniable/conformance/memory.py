@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from decimal import Decimal
 from typing import Any
 
 from deniable.audit.exact.checks import SLACK
 from deniable.audit.exact.histories import worst_histories
-from deniable.audit.exact.verify import memory
+from deniable.audit.exact.verify import MEMO_SIZE, memory
 from deniable.conformance.members import Family, check, refused, small
+from deniable.core.domain import Domain
 from deniable.errors import BrokenPromise, InvalidArgument
 from deniable.mechanisms.two_step.memoised import Memoised
 from deniable.privacy.guarantee import CONTEXT, as_decimal, float_above
@@ -28,7 +29,7 @@ def exact_memory(family: Family) -> None:
     The draw itself costs what all reports together do, and each step draws the declared words.
     """
     for m in small(family):
-        if not isinstance(m, Memoised) or m.domain.size > 3:
+        if not isinstance(m, Memoised) or (m.domain.is_listed and m.domain.size > MEMO_SIZE):
             continue
         _fixed_steps(m)
         for judged in memory(m):
@@ -60,25 +61,35 @@ def exact_histories(family: Family) -> None:
     """
     if not family.remembers:
         return
-    for m, rounds, changes in _panels(family):
+    for m, values, rounds, changes in _panels(family):
         if changes and not family.key_is_value:
             refused("exact_histories", m, BrokenPromise, m.log_spent, rounds, changes)
             continue
         declared = float_above(m.log_spent(rounds, changes))
-        worst = worst_histories(m, rounds, changes)
+        worst = worst_histories(m, rounds, changes, values)
         found = Decimal("inf") if worst is None else CONTEXT.ln(as_decimal(worst))
         text = f"{rounds} rounds, {changes} changes cost {found}, declared {declared}"
         check(not found <= Decimal(declared), "exact_histories", m, text)
 
 
-def _panels(family: Any) -> Iterator[tuple[Memoised, int, int]]:
-    """Members with rounds and changes; some whose reports tell much about what is kept."""
+def _panels(family: Any) -> Iterator[tuple[Memoised, Sequence[int], int, int]]:
+    """Members, values, rounds and changes; some whose reports tell much about what is kept."""
     narrow = {name: NARROW[name] for name in family.design if name in NARROW}
     design = {**family.small_design, **narrow}
     for size, rounds, changes in HISTORIES:
-        labels = [str(value) for value in range(size)]
+        domain, values = _answers(family, size)
         for epsilon in (0.5, 2.0):
-            yield family(labels, epsilon, **design), rounds, changes
+            yield family(domain, epsilon, **design), values, rounds, changes
         if "epsilon_1" in family.budgets:
             with suppress(InvalidArgument):  # an epsilon_1 that the family cannot have
-                yield family(labels, 1.0, 0.9, **design), rounds, changes
+                yield family(domain, 1.0, 0.9, **design), values, rounds, changes
+
+
+def _answers(family: Family, size: int) -> tuple[Domain, Sequence[int]]:
+    """So many listed answers, or as many others that lie far apart."""
+    listed = Domain([str(value) for value in range(size)])
+    if family.unsuited(listed) is None:
+        return listed, range(size)
+    domain = next(family.small_domains())
+    sample = domain.sample()
+    return domain, [sample[place * (len(sample) - 1) // (size - 1)] for place in range(size)]

@@ -21,6 +21,7 @@ from deniable.mechanisms.numbers import (
     DRR,
     HH,
     HM,
+    LDRR,
     PM,
     SW,
     Duchi,
@@ -39,11 +40,11 @@ from deniable.mechanisms.two_step.rappor import BasicRAPPOR
 from deniable.mechanisms.unary import OUE, SUE, UE
 
 __all__ = [
-    "BLH", "BRR", "CMS", "DRR", "GRR", "HCMS", "HH", "HM", "HR", "HRR", "LBLH", "LGRR", "LOLH",
-    "LOSUE", "LOUE", "LSOUE", "LSUE", "OLH", "ORAPPOR", "ORR", "OUE", "PM", "RAPPOR", "SHE", "SS",
-    "SUE", "SW", "THE", "UE", "BasicRAPPOR", "DBitFlip", "DBitFlipPM", "Duchi", "Haar", "Joint",
-    "Laplace", "Mechanism", "PMSub", "Questionnaire", "SHist", "Window", "from_spec", "mechanism",
-    "mechanisms", "register",
+    "BLH", "BRR", "CMS", "DRR", "GRR", "HCMS", "HH", "HM", "HR", "HRR", "LBLH", "LDRR", "LGRR",
+    "LOLH", "LOSUE", "LOUE", "LSOUE", "LSUE", "OLH", "ORAPPOR", "ORR", "OUE", "PM", "RAPPOR", "SHE",
+    "SS", "SUE", "SW", "THE", "UE", "BasicRAPPOR", "DBitFlip", "DBitFlipPM", "Duchi", "Haar",
+    "Joint", "Laplace", "Mechanism", "PMSub", "Questionnaire", "SHist", "Window", "from_spec",
+    "mechanism", "mechanisms", "register",
 ]  # fmt: skip
 
 # Every file of this folder and its subfolders registers its families: a new one needs no line here.

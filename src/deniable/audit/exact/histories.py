@@ -29,17 +29,20 @@ History = tuple[int, ...]
 Weights = NDArray[Any]
 
 
-def worst_histories(m: Memoised, rounds: int, changes: int) -> Fraction | None:
+def worst_histories(
+    m: Memoised, rounds: int, changes: int, values: Sequence[int] | None = None
+) -> Fraction | None:
     """The largest likelihood ratio of two histories that an epsilon covers; None: infinite.
 
-    What the device began with is taken as known: the values have no part in it.
+    Histories are of ``values`` (default: all of the domain). What the device began with is taken
+    as known: the values have no part in it.
     """
-    size, most = m.domain.size, changes + 1
-    histories = sorted(product(range(size), repeat=rounds), key=partial(pattern, most))
+    known, most = range(m.domain.size) if values is None else values, changes + 1
+    histories = sorted(product(known, repeat=rounds), key=partial(pattern, most))
     groups = [list(group) for _, group in groupby(histories, key=partial(pattern, most))]
     worst = Fraction(1)
     for begun in _law(m.begin, m.begin_words):
-        device = Device(m, begun, most)
+        device = Device(m, begun, most, tuple(known))
         for group in groups:
             found = _ratio([device.law(history) for history in group])
             if found is None:
@@ -67,6 +70,8 @@ class Device:
     mechanism: Memoised
     begun: Any
     most: int
+    #: All that may be answered.
+    values: tuple[int, ...]
 
     def law(self, history: History) -> Weights:
         """The weight of every sequence of reports."""
@@ -112,7 +117,7 @@ class Device:
     def _kept(self) -> dict[int, dict[Any, int]]:
         """The law of what is kept, for each key."""
         m = self.mechanism
-        keys = {m.key(self.begun, value) for value in range(m.domain.size)}
+        keys = {m.key(self.begun, value) for value in self.values}
         words = m.memoise_words
         return {key: _law(partial(m.memoise, self.begun, key), words) for key in keys}
 

@@ -83,7 +83,7 @@ def _marginal(loglikelihoods: Floats, f: Floats) -> Floats:
 def _likelihoods(mechanism: Mechanism) -> Callable[[Any, list[NDArray[Any]]], Floats]:
     """What is known about the reports of one device under this mechanism."""
     for family in type(mechanism).__mro__:
-        if family in LIKELIHOODS:
+        if family in LIKELIHOODS and mechanism.domain.is_listed:
             return LIKELIHOODS[family]
     allowed = "of a longitudinal mechanism with listed answers"
     raise InvalidArgument("mechanism", mechanism, allowed)

@@ -17,7 +17,7 @@ from deniable.mechanisms.cohorts.base import CohortBits, CohortIndices, listed_o
 from deniable.mechanisms.cohorts.public_hashes import LIMITS
 from deniable.mechanisms.frequency import Line
 from deniable.mechanisms.randomised_response import GRR
-from deniable.mechanisms.two_step.memoised import Memoised
+from deniable.mechanisms.two_step.memoised import MemoisedSupports
 from deniable.mechanisms.two_step.rappor import BasicRAPPOR, check_permanent
 from deniable.mechanisms.unary import SUE, Probability
 from deniable.privacy import Guarantee, MemoisedGuarantee, check_epsilon
@@ -70,7 +70,7 @@ class ORAPPOR(CohortBits):
 
 
 @register
-class RAPPOR(Memoised, CohortBits):
+class RAPPOR(MemoisedSupports, CohortBits):
     """Bloom filters of ``hashes`` hash functions, each bit randomised as in `BasicRAPPOR`.
 
     ``epsilon`` is what one report costs, ``permanent_guarantee`` what any number of reports made

@@ -6,9 +6,10 @@ from deniable.mechanisms.numbers.drr import DRR
 from deniable.mechanisms.numbers.haar import Haar
 from deniable.mechanisms.numbers.hh import HH
 from deniable.mechanisms.numbers.lattice import Duchi, Laplace
+from deniable.mechanisms.numbers.ldrr import LDRR
 from deniable.mechanisms.numbers.window import HM, PM, SW, PMSub, Window
 
 __all__ = [
-    "DRR", "HH", "HM", "PM", "SW", "Binary", "Binned", "Duchi", "Haar", "Laplace", "Moments",
-    "NumberMechanism", "PMSub", "Window",
+    "DRR", "HH", "HM", "LDRR", "PM", "SW", "Binary", "Binned", "Duchi", "Haar", "Laplace",
+    "Moments", "NumberMechanism", "PMSub", "Window",
 ]  # fmt: skip

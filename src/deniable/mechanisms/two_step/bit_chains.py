@@ -19,13 +19,13 @@ from deniable.core.integers import Threshold
 from deniable.core.mechanism import batches, pieces
 from deniable.core.registry import register
 from deniable.mechanisms.packed import has_bit
-from deniable.mechanisms.two_step.memoised import Longitudinal, Memoised
+from deniable.mechanisms.two_step.memoised import Longitudinal, MemoisedSupports
 from deniable.mechanisms.unary import OUE, SUE, UnaryEncoding, odds
 from deniable.privacy import KeptBit, MemoisedGuarantee, exp_below
 from deniable.randomness import SCALE, Coins, Keystream
 
 
-class ChainedBits(Memoised, UnaryEncoding):
+class ChainedBits(MemoisedSupports, UnaryEncoding):
     """Bits that are kept as 1 with p1 = permanent_one / 2**64 (own) or q1 = permanent_zero / 2**64
     (other), and reported as 1 with p2 = one / 2**64 (kept as 1) or q2 = zero / 2**64 (kept as 0).
 

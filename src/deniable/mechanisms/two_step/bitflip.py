@@ -22,7 +22,7 @@ from deniable.core.registry import register
 from deniable.errors import InvalidArgument
 from deniable.mechanisms.frequency import Line, Supports
 from deniable.mechanisms.packed import PackedMechanism, has_bit, unpacked
-from deniable.mechanisms.two_step.memoised import Memoised
+from deniable.mechanisms.two_step.memoised import MemoisedSupports
 from deniable.mechanisms.unary import odds
 from deniable.privacy import Guarantee, KeptBit, MemoisedGuarantee, kept_below
 from deniable.randomness import SCALE, Coins, Keystream
@@ -197,7 +197,7 @@ def _all_answered(parts: Sequence[NDArray[Any]]) -> str | None:
 
 
 @register
-class DBitFlipPM(Memoised, DBitFlip):
+class DBitFlipPM(MemoisedSupports, DBitFlip):
     """DBitFlip with permanent memoisation: the questions are drawn once, the answers once a key.
 
     All values that a device is not asked about have one key, so that most changes of the answer

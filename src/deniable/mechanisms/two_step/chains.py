@@ -22,7 +22,7 @@ from deniable.core.mechanism import batches, mixture_keep, mixture_ratio, mixtur
 from deniable.core.registry import register
 from deniable.mechanisms.local_hashing import MAX_CELLS, OLH, LocalHashing
 from deniable.mechanisms.randomised_response import GRR
-from deniable.mechanisms.two_step.memoised import Longitudinal
+from deniable.mechanisms.two_step.memoised import Longitudinal, MemoisedSupports
 from deniable.privacy import KeptBit, MemoisedGuarantee, exp_below
 from deniable.randomness import SCALE, Coins, Keystream
 
@@ -113,7 +113,7 @@ class RandomisedChain(Longitudinal):
 
 
 @register
-class LGRR(RandomisedChain, GRR):
+class LGRR(RandomisedChain, MemoisedSupports, GRR):
     """Generalised randomised response twice; a first report is exactly GRR(epsilon_1)."""
 
     name = "lgrr"
@@ -134,7 +134,7 @@ class LGRR(RandomisedChain, GRR):
         return self._steps(kept, self.keep, keystream)
 
 
-class HashedChain(RandomisedChain, LocalHashing):
+class HashedChain(RandomisedChain, MemoisedSupports, LocalHashing):
     """A hash function for ever, and k-RR twice on the g cells it hashes to.
 
     What is kept is kept by cell: however often the answer changes, a device draws at most g times.

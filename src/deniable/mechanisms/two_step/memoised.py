@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 
 from deniable.arrays import Floats
 from deniable.core.domain import DomainLike
+from deniable.core.mechanism import Mechanism
 from deniable.errors import BrokenPromise, InvalidArgument
 from deniable.mechanisms.frequency import Line, Supports, support_line
 from deniable.privacy import Guarantee, MemoisedGuarantee, check_epsilon, exp_below
@@ -28,7 +29,7 @@ from deniable.randomness import WORD_BYTES, ByteCoins, Coins, Keystream
 CALIBRATIONS = ("exact", "paper")
 
 
-class Memoised(Supports):
+class Memoised(Mechanism):
     """A device calls `begin` once, `memoise` once a `key`, and `instant` for every report.
 
     Each is a pure function of what it is given, and draws as many words as its property says.
@@ -74,16 +75,6 @@ class Memoised(Supports):
     def permanent_guarantee(self) -> MemoisedGuarantee:
         """What all reports of one key cost, and how the first ones get there."""
 
-    @property
-    @abstractmethod
-    def permanent_p(self) -> Fraction:
-        """The probability that what is kept supports its own value."""
-
-    @property
-    @abstractmethod
-    def permanent_q(self) -> Fraction:
-        """The probability that what is kept supports a given other value."""
-
     @classmethod
     def repeated(cls, domain: DomainLike, epsilon_inf: float, first: float | None = None) -> Self:
         """The member with these epsilons of all reports and of the ``first`` (default: half)."""
@@ -117,7 +108,7 @@ class Memoised(Supports):
                 self.name,
                 "one with a permanent draw for each answer if answers may change (in this one "
                 "answers share a draw, and whether they do shows in the reports): set "
-                "changes = 0, or use another mechanism, such as lgrr, losue or auto",
+                "changes = 0, or use another mechanism, such as auto",
             )
         return self.permanent_guarantee.log_always(rounds, min(changes, rounds - 1))
 
@@ -128,10 +119,6 @@ class Memoised(Supports):
     @property
     def coin_words(self) -> int:
         return self.begin_words + self.memoise_words + self.instant_words
-
-    def repeated_line(self, f: Floats) -> Line:
-        """Two reports made from one draw share its noise, and nothing else."""
-        return support_line(self.permanent_p, self.permanent_q, f)
 
     # ---- many devices at once; families override these with kernels
 
@@ -162,6 +149,24 @@ class Memoised(Supports):
         return self.pack([self.instant(*row) for row in zip(begun, kept, coins, strict=True)])
 
 
+class MemoisedSupports(Memoised, Supports):
+    """What is kept supports some values and not others, and so do the reports made from it."""
+
+    @property
+    @abstractmethod
+    def permanent_p(self) -> Fraction:
+        """The probability that what is kept supports its own value."""
+
+    @property
+    @abstractmethod
+    def permanent_q(self) -> Fraction:
+        """The probability that what is kept supports a given other value."""
+
+    def repeated_line(self, f: Floats) -> Line:
+        """Two reports made from one draw share its noise, and nothing else."""
+        return support_line(self.permanent_p, self.permanent_q, f)
+
+
 class Longitudinal(Memoised):
     """Two targets: ``epsilon_inf`` for all reports of an answer, ``epsilon_1`` for one.
 
@@ -171,7 +176,6 @@ class Longitudinal(Memoised):
     """
 
     budgets = ("epsilon_inf", "epsilon_1")
-    two_likelihoods = True
 
     def __init__(
         self,
