@@ -13,12 +13,16 @@ import json
 import math
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from time import process_time
 from typing import Any
 
 import numpy as np
 from numpy.random import Generator
+from numpy.typing import NDArray
 
 import deniable as dn
+from deniable.arrays import Floats
+from deniable.estimation import MEANS
 from deniable.views.formats import Format
 from deniable.views.tables import show
 
@@ -29,6 +33,8 @@ EPSILONS = (0.5, 1.0, 2.0, 4.0)
 #: Respondents of one sample and of two, with the runs of each.
 ONE = {100: 4_000, 1_000: 4_000, 10_000: 1_500}
 TWO = {(200, 300): 2_000, (2_000, 1_000): 2_000, (10_000, 5_000): 800}
+#: Public data that are beside the project, or not.
+DATA = Path(__file__).resolve().parents[2] / "shared" / "data"
 #: Reports that are made at once.
 TOGETHER = 10_000_000
 
@@ -88,9 +94,121 @@ def _tallies(m: dn.DRR, n: int, runs: int, rng: Generator) -> Iterator[dn.Tally]
             yield dn.Tally.of_counts(m, m.count(one), n)
 
 
+#: What is published for means, and a hybrid that is computed here, from formulas.
+PUBLISHED = (dn.HM, dn.PM, dn.PMSub, dn.Window)
+HYBRID = "pmsub with three outputs"
+#: So many respondents that sorting their reports by offset costs nothing.
+MANY = 10**9
+
+
+def best_published(runs: float, rng: Generator) -> Iterator[dict[str, Any]]:
+    """n Var of means of -1..1, fixed population: exact, for the worst numbers and for some sets."""
+    even = np.linspace(0, 1, 10_001)
+    for epsilon in (0.25, *EPSILONS[:3], 3.0, 4.0, 5.0, 6.0):
+        drr = dn.DRR(dn.Number(0, 1), epsilon)
+        others = {family.name: family(dn.Number(0, 1), epsilon) for family in PUBLISHED}
+        worst = {name: 4 * m.worst_variance(1) for name, m in others.items()}
+        worst[HYBRID] = _three_outputs(epsilon)
+        ours = 4 * MANY * drr.worst_variance(MANY)
+        yield _beside("worst case", epsilon, drr, worst, ours)
+        for name, x in {"even": even, **_sets()}.items():
+            found = {other: 4 * MANY * m.variance_for(x, MANY) for other, m in others.items()}
+            yield _beside(name, epsilon, drr, found, 4 * MANY * drr.variance_for(x, MANY))
+
+
+def _beside(
+    what: str, epsilon: float, drr: dn.DRR, others: dict[str, float], ours: float
+) -> dict[str, Any]:
+    """A row with DRR and the best of the others."""
+    least = min(others, key=others.__getitem__)
+    return {
+        "numbers": what, "epsilon": epsilon, "ell": drr.ell, "drr": ours, "best": others[least],
+        "by": least, "drr / best": ours / others[least],
+    }  # fmt: skip
+
+
+def _three_outputs(epsilon: float) -> float:
+    """The least n Var of the worst v, of PM-SUB with some probability, else three outputs.
+
+    Zhao et al. (2020): -C, 0 or C, of which 0 has the probability a - (a - a / e) |v|; C follows
+    from the ratio of the others. a and the probability are chosen together.
+    """
+    e, v = math.exp(epsilon), np.linspace(0, 1, 401)
+    window = 4 * dn.PMSub(dn.Number(0, 1), epsilon).noise((v + 1) / 2)
+    shares, best = np.linspace(0, 1, 401)[:, None], math.inf
+    for a in np.linspace(0, 1, 401):
+        reach = (e + 1) / ((e - 1) * (1 - a / e))
+        outputs = reach**2 * (1 - a + (a - a / e) * v) - v**2
+        best = min(best, float((shares * window + (1 - shares) * outputs).max(axis=1).min()))
+    return best
+
+
+def _sets() -> dict[str, Floats]:
+    """Ages and hours a week of Adult and incomes of the ACS, as shares of a range: if they are."""
+    import pyarrow.parquet as pq
+
+    if not DATA.exists():
+        print(f"left out: real data, which {DATA} would have")
+        return {}
+    adult = pq.read_table(DATA / "adult_train.parquet", columns=["age", "hours_per_week"])
+    acs = pq.read_table(DATA / "acs2013_2017_income_100k.parquet", columns=["pincp"])
+    columns = {
+        "age / 100": adult["age"].to_numpy() / 100,
+        "hours / 100": adult["hours_per_week"].to_numpy() / 100,
+        "income / 250,000": acs["pincp"].to_numpy() / 250_000,
+    }
+    return {name: np.clip(x.astype(np.float64), 0, 1) for name, x in columns.items()}
+
+
+def ages(runs: float, rng: Generator) -> Iterator[dict[str, Any]]:
+    """Errors and intervals of 1,000 means of ages / 100 of 10,000 respondents, by DRR."""
+    found, n, times = _sets(), 10_000, round(1_000 * runs)
+    if not found:
+        return
+    x = rng.choice(found["age / 100"], n, replace=False)
+    for epsilon in (1.0, 2.0, 4.0):
+        m = dn.DRR(dn.Number(0, 1), epsilon)
+        errors, hits = [], 0
+        for _ in range(times):
+            e = MEANS.estimate([m.tally(m.privatize(x, rng))])
+            errors.append(e.mean - x.mean())
+            hits += e.mean_interval[0] <= x.mean() <= e.mean_interval[1]
+        exact, squares = m.variance_for(x, n), np.square(errors)
+        away = (squares.mean() - exact) / (squares.std(ddof=1) / math.sqrt(times))
+        yield {
+            "epsilon": epsilon, "ell": m.ell, "n": n, "runs": times, "n Var": 4 * n * exact,
+            "without strata": 4 * MANY * m.variance_for(found["age / 100"], MANY),
+            "measured": 4 * n * squares.mean(), "s.e. away": away, "covered": hits / times,
+        }  # fmt: skip
+
+
+def speed(runs: float, rng: Generator) -> Iterator[dict[str, Any]]:
+    """Time to make and count a million reports, as a multiple of that of GRR with 16 answers."""
+    n = 1_000_000
+    answers, x = rng.integers(0, 16, n).astype(np.uint32), rng.random(n)
+    grr = _seconds(dn.GRR(16, 1.0), answers)
+    for name in ("drr", "duchi", "pm", "hm", "laplace"):
+        m = dn.mechanism(name, dn.Number(0, 1), 1.0)
+        encoded = m.domain.encode(x)
+        yield {
+            "mechanism": name, "from integers": _seconds(m, encoded) / grr,
+            "from doubles": _seconds(m, x, encode=True) / grr, "GRR, ns a report": 1e9 * grr / n,
+        }  # fmt: skip
+
+
+def _seconds(m: dn.Mechanism, values: NDArray[Any], *, encode: bool = False) -> float:
+    """The least processor time of some for reporting and counting, and perhaps for encoding."""
+    taken = []
+    for _ in range(10):
+        start = process_time()
+        m.count(m.randomise(m.domain.encode(values) if encode else values, bytes(32), 1))
+        taken.append(process_time() - start)
+    return min(taken)
+
+
 #: Every study gets the share of the runs to make, and coins.
 STUDIES: dict[str, Callable[[float, Generator], Iterator[dict[str, Any]]]] = {
-    study.__name__: study for study in (mean_tests, sample_sizes)
+    study.__name__: study for study in (mean_tests, sample_sizes, best_published, ages, speed)
 }
 
 

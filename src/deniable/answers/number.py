@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from deniable.answers.columns import UNIT, as_doubles, refuse_first
+from deniable.arrays import Floats
 from deniable.core.domain import SKIPPED, Domain, Key, Label
 from deniable.errors import InvalidArgument, is_number, require_type
 
@@ -17,6 +18,8 @@ FINE = 32
 GRID = 1 << FINE
 #: Encoded value of a skip: the first integer that is none of the grid.
 NO_NUMBER = GRID + 1
+#: Answers that are encoded at once: what the cache holds.
+PIECE = 1 << 13
 #: Larger limits, or a range that is narrower beside them, would lose digits to rounding.
 MOST_LIMIT = 1e15
 LEAST_WIDTH = 2.0**-20
@@ -97,12 +100,18 @@ class Number(Domain):
         if self.outside == "refuse":
             beyond = ~skipped & ((x < self.lo) | (x > self.hi))
             refuse_first(beyond, f"a number from {self.lo:g} to {self.hi:g}", answers)
+        encoded = np.empty(len(x), dtype=np.uint64)
+        for start in range(0, len(x), PIECE):
+            encoded[start : start + PIECE] = self._on_grid(x[start : start + PIECE])
+        encoded[skipped] = NO_NUMBER
+        return encoded
+
+    def _on_grid(self, x: Floats) -> Floats:
         a = np.minimum(np.maximum(x, self.lo), self.hi)
         if self.step is not None:
             a = self.lo + np.floor((a - self.lo) / self.step + 0.5) * self.step
         v = np.floor((a - self.lo) / (self.hi - self.lo) * float(GRID) + 0.5)
-        on_grid = np.minimum(v, float(GRID)).astype(np.uint64)
-        return np.where(skipped, np.uint64(NO_NUMBER), on_grid)
+        return np.minimum(v, float(GRID))
 
     def to_spec(self) -> dict[str, Any]:
         return {
