@@ -51,5 +51,12 @@ def test_coins_have_the_weights_that_are_enumerated():
 def test_twins_share_their_code():
     for name, sibling in TWINS.items():
         one, other = (dn.mechanisms()[family] for family in (name, sibling))
-        for method in ("fill", "count", "unbiased", "variance_line", "privatize", "_simulate"):
+        for method in (
+            "fill",
+            "count",
+            "unbiased",
+            "variance_line",
+            "privatize",
+            "simulated_counts",
+        ):
             assert getattr(one, method) is getattr(other, method), method

@@ -134,14 +134,14 @@ class LosesEveryEighthValue(OUE):
 class MirrorsNothing(SHE):
     """Simulated respondents of a value add noise like all others, and not its mirror."""
 
-    def _simulate(self, histogram, rng):
+    def simulated_counts(self, histogram, rng):
         return self._sums(np.full_like(histogram, histogram.sum()), rng)
 
 
 class NoNoise(OUE):
     """Simulated counts are what reports count on average."""
 
-    def _simulate(self, histogram, rng):
+    def simulated_counts(self, histogram, rng):
         others = histogram.sum() - histogram
         return np.rint(histogram * float(self.p) + others * float(self.q)).astype(np.int64)
 

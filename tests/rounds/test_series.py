@@ -513,7 +513,7 @@ def test_holm_by_hand():
 def fresh_counts(m, truth, sizes, runs, rng):
     """Runs x rounds x cells: the counts of samples; in bulk where a family has no shortcut."""
     histograms = np.stack([rng.multinomial(n, f, runs) for n, f in zip(sizes, truth, strict=True)])
-    if type(m)._simulate is not FrequencyOracle._simulate:
+    if type(m).simulated_counts is not FrequencyOracle.simulated_counts:
         return [[m.simulate(h, rng) for h in run] for run in histograms.swapaxes(0, 1)]
     values = np.tile(np.arange(m.domain.size, dtype=np.uint32), (runs, 1)).ravel()
     data = [m.privatize(np.repeat(values, h.ravel()), rng).data for h in histograms]

@@ -231,7 +231,7 @@ def simulated_errors(family: Family) -> None:
 
 def simulated_counts(family: Family) -> None:
     """Counts that are drawn without reports have the law of counted ones, as `simulated_errors`."""
-    if family._simulate is FrequencyOracle._simulate:  # it makes reports, and counts them
+    if family.simulated_counts is FrequencyOracle.simulated_counts:  # of reports that it makes
         return
     runs = 200
     for m in large(family):

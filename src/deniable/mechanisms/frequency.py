@@ -186,9 +186,9 @@ class FrequencyOracle(Mechanism):
             allowed = f"{self.domain.size} integers of at least 0 that sum to at most 2**53"
             raise InvalidArgument("histogram", histogram, allowed)
         require_generator(rng)
-        return self._simulate(counts.astype(np.int64), rng)
+        return self.simulated_counts(counts.astype(np.int64), rng)
 
-    def _simulate(self, histogram: Counts, rng: Generator) -> Counts:
+    def simulated_counts(self, histogram: Counts, rng: Generator) -> Counts:
         """`simulate`, by making and counting reports; families override it where they can."""
         indices = np.repeat(np.arange(self.domain.size, dtype=np.uint32), histogram)
         return self.count(self.randomise(indices, draw_key(rng), 1))

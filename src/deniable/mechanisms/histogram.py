@@ -188,7 +188,7 @@ class SHE(FrequencyOracle):
         line = self.variance_line(np.zeros(self.domain.size), 1)
         return np.repeat(weights**2 @ line.a[:, None], self.domain.size, axis=1)
 
-    def _simulate(self, histogram: Counts, rng: Generator) -> Counts:
+    def simulated_counts(self, histogram: Counts, rng: Generator) -> Counts:
         """Every cell sums bytes of its own: h_v mirrored ones, and n - h_v others."""
         others = int(histogram.sum()) - histogram
         own = self.last * histogram - self._sums(histogram, rng)

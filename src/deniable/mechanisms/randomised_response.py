@@ -55,7 +55,7 @@ class BRR(RandomisedBit):
     def blanket(self) -> Fraction:
         return self.q
 
-    def _simulate(self, histogram: Counts, rng: Generator) -> Counts:
+    def simulated_counts(self, histogram: Counts, rng: Generator) -> Counts:
         """Each group keeps Bin(h_v, p) of its answers; the rest goes to the other."""
         kept = rng.binomial(histogram, float(self.p))
         return kept + (histogram - kept)[::-1]
@@ -116,7 +116,7 @@ class GRR(IndexMechanism, Supports):
         """A little below q: `Coins.choice` rounds."""
         return (1 - self.share) * (SCALE // self.domain.size) / SCALE
 
-    def _simulate(self, histogram: Counts, rng: Generator) -> Counts:
+    def simulated_counts(self, histogram: Counts, rng: Generator) -> Counts:
         """Each group keeps Bin(h_v, t) of its answers; the rest falls anywhere."""
         k = self.domain.size
         kept = rng.binomial(histogram, float(self.share))

@@ -74,7 +74,7 @@ class UnaryEncoding(PackedMechanism, Supports):
         """Bits are independent."""
         return self.p * self.q, self.q**2
 
-    def _simulate(self, histogram: Counts, rng: Generator) -> Counts:
+    def simulated_counts(self, histogram: Counts, rng: Generator) -> Counts:
         """Every bit is a coin of its own: c_v = Bin(h_v, p) + Bin(n - h_v, q)."""
         others = int(histogram.sum()) - histogram
         own = rng.binomial(histogram, float(self.p))

@@ -167,15 +167,15 @@ def audit_source(
     error = alpha / (len(chosen) + TESTS)
     samples = [features.sample(part) for part in held]
     return Audit(
-        name,
-        promised,
-        tuple(values),
-        n,
-        samples[0].rounds,
-        options.confidence,
-        tuple(judged(event, samples, values, error, pair) for event, pair in chosen),
-        alarms(drawn, values, error, entropy, judge_bits=decoder is None),
-        tuple(v for v, e in zip(values, drawn, strict=True) if len(set(e.keys)) == 1),
+        subject=name,
+        promised=promised,
+        values=tuple(values),
+        n=n,
+        rounds=samples[0].rounds,
+        confidence=options.confidence,
+        findings=tuple(judged(event, samples, values, error, pair) for event, pair in chosen),
+        alarms=alarms(drawn, values, error, entropy, judge_bits=decoder is None),
+        constant=tuple(v for v, e in zip(values, drawn, strict=True) if len(set(e.keys)) == 1),
     )
 
 

@@ -53,7 +53,16 @@ def manipulation_report(
     "detected": how often `detect` raises the alarm (if nobody forges: falsely); "covered": how
     often the interval of a target, widened for so many forgers, holds its true frequency.
     """
-    suite = Suite.of(mechanism, n, forged, targets, frequencies, runs, level, rng)
+    suite = Suite.of(
+        mechanism,
+        n=n,
+        forged=forged,
+        targets=targets,
+        frequencies=frequencies,
+        runs=runs,
+        level=level,
+        rng=rng,
+    )
     return suite.report(suite.steps())
 
 
@@ -70,6 +79,7 @@ class Suite:
     def of(
         cls,
         mechanism: Mechanism,
+        *,
         n: int,
         forged: int,
         targets: Iterable[Any],

@@ -134,7 +134,14 @@ def audit(
     check_charts(chart)
     subject = audit_command.AuditSubject.of(mechanism, every, command, function, library)
     settings = audit_command.AuditSettings(
-        size, epsilon, value, respondents, reports, confidence, seed, quick
+        size=size,
+        epsilon=epsilon,
+        value=value,
+        n=respondents,
+        reports=reports,
+        confidence=confidence,
+        seed=seed,
+        quick=quick,
     )
     unused = audit_command.UNUSED[subject.kind]
     refuse_beside(subject.words, **{name: settings.given(name) for name in unused})

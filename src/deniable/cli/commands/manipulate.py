@@ -70,7 +70,16 @@ def manipulate(
     k, rng = asked.domain.size, np.random.default_rng(seed)
     shares = np.bincount(population(distribution, k, respondents, rng), minlength=k) / respondents
     many = forged or max(1, respondents // 20)
-    suite = Suite.of(asked, respondents, many, target or [k - 1], shares, runs, level, rng)
+    suite = Suite.of(
+        asked,
+        n=respondents,
+        forged=many,
+        targets=target or [k - 1],
+        frequencies=shares,
+        runs=runs,
+        level=level,
+        rng=rng,
+    )
     found = suite.report(tracked(suite.steps(), "attacking", len(suite)))
     print_result(found, layout)
     save_charts(chart, found.plot)
