@@ -217,6 +217,7 @@ def test_two_stores_at_once_count_everything_once(address):
 def add_marks(address, first, last):
     """In a process of its own: add marks one by one."""
     store = open_store(address, marks(64))
+    store.packing.warm()  # as collectors do: others wait for a transaction that compiles
     for mark in range(int(first), int(last)):
         sent = mark_submission(store.collection, mark, f"{mark:032x}")
         assert store.add([packed(store.collection, sent)]) in ([COUNTED], [KNOWN])
