@@ -333,7 +333,8 @@ def every_mechanism():
             continue
         domains = [[f"answer {v}" for v in range(k)] for k in (2, 3, 40)]
         if dn.Number in family.takes:
-            domains = [dn.Number(0, 24, 0.25), dn.Number(-1, 1, optional=True)]
+            every_range = dn.Number(0, 24, 0.25), dn.Number(-1, 1), dn.Number(-1, 1, optional=True)
+            domains = [domain for domain in every_range if family.unsuited(domain) is None]
         every += [
             dn.mechanism(name, domain, epsilon)
             for domain, epsilon in product(domains, (0.3, 1.0, 2.5))
@@ -378,9 +379,11 @@ def manifest_of(mechanisms, joint, epsilon=None, rounds=1, changes=0):
 def tampered(rng, manifest):
     """One number of a manifest is another, or none is."""
     data = copy.deepcopy(manifest)
-    whole = rng.choice(data["reports"])["mechanism"]
-    spec = rng.choice(whole["branches"])["mechanism"] if "branches" in whole else whole
+    spec = rng.choice(data["reports"])["mechanism"]
     places = [(data, "epsilon"), (data, "epsilon"), (data, "changes"), (data, "rounds")]
+    while "branches" in spec:
+        places += [(spec["design"], name) for name in spec["design"]]
+        spec = rng.choice(spec["branches"])["mechanism"]
     places += [(spec, name) for name in ("epsilon", "epsilon_1", "epsilon_inf") if name in spec]
     places += [(spec[part], name) for part in ("design", "thresholds") for name in spec[part]]
     where, name = rng.choice([*places, (data, None), (data, None)])

@@ -36,6 +36,8 @@ console.log(JSON.stringify(rows));
 
 def edges(m):
     """Words at which a draw of this mechanism changes its mind."""
+    if m.parts:
+        return sorted({word for part in m.parts for word in edges(part)})
     size = m.domain.size if m.domain.is_listed else m.outcomes
     sizes = {size, *(getattr(m, name) for name in m.design)} - {0, -1}
     steps = [-(-i * SCALE // size) for size in sizes for i in (1, size // 2, size - 1)]
@@ -57,10 +59,15 @@ def cases(m, rng):
 def of_size(size):
     """Every mechanism about one question, with so many answers, or steps of a number."""
     for name, family in dn.mechanisms().items():
+        if not family.on_devices:
+            continue
         if Listed in family.takes:
             yield dn.mechanism(name, 2 if name == "brr" else size, 1.0)
         elif Number in family.takes:
-            yield dn.mechanism(name, Number(0, size, optional=True), 1.0, ell=size)
+            design = {one: size for one in ("ell", "bins") if one in family.design}
+            domains = [Number(0, size), Number(0, size, 0.5), Number(0, size, optional=True)]
+            suited = (domain for domain in domains if family.unsuited(domain) is None)
+            yield from (dn.mechanism(name, domain, 1.0, **design) for domain in suited)
 
 
 @pytest.mark.slow

@@ -293,3 +293,15 @@ def test_coins_of_what_is_remembered_are_fewer():
     once, again = (Collection.split({"way": kept}, 8.0, rounds=rounds) for rounds in (1, 3))
     assert once.words(once.reports[0]) == kept.coin_words
     assert again.words(again.reports[0]) == 1 + kept.instant_words
+
+
+def test_a_tree_of_bins_may_be_asked_in_rounds():
+    """Each round has a fresh report, about a level that is drawn anew; drawn questions have one."""
+    tree = dn.HH(dn.Number(0, 24), 1.0, bins=8)
+    asked = Collection.split({"sleep": tree}, 3.0, rounds=3)
+    assert Collection.from_manifest(asked.manifest) == asked
+    assert asked.spent == pytest.approx(3 * tree.guarantee.epsilon)
+    drawn = dn.Joint.of_questions({"sleep": tree, "ever": dn.BRR(dn.YesNo(), 1.0)})
+    questions = tuple(Question(name, part) for name, part in drawn.domain.parts.items())
+    with pytest.raises(InvalidArgument, match="rounds"):
+        Collection(questions, (Report("all", ("sleep", "ever"), drawn),), 3.0, rounds=3)

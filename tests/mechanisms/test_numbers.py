@@ -14,6 +14,7 @@ from deniable.conformance import numbers as laws
 from deniable.errors import InvalidArgument, MismatchError
 from deniable.estimation.numbers.moments import pooled
 from deniable.mechanisms.numbers.base import Between
+from deniable.mechanisms.numbers.bins import Binning
 from deniable.mechanisms.numbers.drr import DRR, worst_case
 from deniable.mechanisms.numbers.scores import PER_STRATUM, merged, stratified
 from deniable.privacy import exact_channel
@@ -448,3 +449,20 @@ def test_conservative_intervals_cover_the_share_below_a_number(epsilon, ell, n):
         assert binom.cdf(hits.min(), runs, 0.93) > FALSE_ALARM, (name, hits / runs)
         if name == "ends":
             assert binom.sf(hits[2] - 1, runs, 0.98) > FALSE_ALARM
+
+
+@pytest.mark.parametrize(
+    "domain",
+    [dn.Number(0, 1), dn.Number(0, 24, 0.5), dn.Number(0, 1, 2.0**-32), dn.Number(0, 3, 0.1)],
+    ids=repr,
+)
+@pytest.mark.parametrize("most", [2, 7, 31])
+def test_the_bins_of_a_column_are_those_of_its_numbers(domain, most):
+    """Also where products of 64 bits are hardly enough; the ends are in the first and last bin."""
+    binning = Binning(domain, most)
+    values = [0, 1, GRID // 3, GRID // 2 - 1, GRID // 2, GRID - 1, GRID]
+    values += [place * GRID // most for place in range(most)]
+    found = [binning.of(value) for value in values]
+    assert found == binning.of(np.array(values, dtype=np.uint64)).tolist()
+    assert (min(found), max(found)) == (0, binning.size - 1)
+    assert (found[0], found[6]) == (0, binning.size - 1)

@@ -17,6 +17,7 @@ import numpy as np
 import deniable as dn
 from deniable.answers.number import GRID
 from deniable.answers.text import text_code
+from deniable.core.drawn import Drawn
 from deniable.core.integers import declared
 from deniable.core.layout import Bits, Bytes, Drawing, Index, Record
 from deniable.core.registry import mechanisms
@@ -91,6 +92,18 @@ MECHANISMS = [
         {"smoking": 1, "sleep": 40_000, "drug": 20_000, "remote": 5535},
     ),
     dn.Joint.of_questions({f"q{i}": dn.BRR(dn.YesNo(), 1.0) for i in range(257)}),
+    dn.HH(dn.Number(0, 24, 0.5), 1.0),
+    dn.HH(dn.Number(-40, 60), 2.0, bins=100, fan_out=4),
+    dn.HH(dn.Number(0, 10, 1), 1.0, bins=4),
+    dn.HH(dn.Number(0, 1), 4.0, bins=2),
+    dn.HH(dn.Number(0, 250_000), 0.5, bins=1024),
+    dn.HH(dn.Number(0, 1000, 0.001), 1.0, bins=37, fan_out=3),
+    dn.Joint.of_questions(
+        {
+            "ever": dn.BRR(dn.YesNo(), 1.0),
+            "income": dn.HH(dn.Number(0, 20_000), 1.0, bins=64),
+        }
+    ),
 ]
 TEXTS = ("", "https://example.org/", "Z\u00fcrich \U0001f600")
 
@@ -154,14 +167,14 @@ def bad_specs(m):
     for name, epsilon in zip(m.budgets, promised, strict=False):
         lower = {name: epsilon - MISSED}
         yield f"the ratio is above that of {name}", "broken-promise", changed(m, **lower)
-    if isinstance(m, dn.Joint):
-        yield from bad_branches(m)
-        return
     for name, integer in declared(type(m)).items():
         part = "design" if name in m.design else "thresholds"
         for why, kind, wrong in bad_integers(m, part, integer):
             yield f"{name}: {why}", kind, changed(m, **{part: {**leaf[part], name: wrong}})
-    yield "thresholds are missing", "bad-manifest", changed(m, thresholds={})
+    if isinstance(m, Drawn):
+        yield from bad_branches(m)
+    if "thresholds" in leaf:
+        yield "thresholds are missing", "bad-manifest", changed(m, thresholds={})
 
 
 def bad_integers(m, part, integer):
@@ -184,38 +197,37 @@ def bad_integers(m, part, integer):
 
 
 def bad_branches(m):
-    leaf = m.to_leaf()
+    leaf, joint = m.to_leaf(), isinstance(m, dn.Joint)
     first, *rest = leaf["branches"]
 
     def branches(*some):
         return changed(m, branches=list(some))
 
-    lighter, none = {**first, "weight": first["weight"] - 1}, {**first, "weight": 0}
-    yield "weights that sum to 65535", "bad-manifest", branches(lighter, *rest)
-    second = {**rest[0], "weight": first["weight"] + rest[0]["weight"]}
-    yield "a weight of 0", "bad-manifest", branches(none, second, *rest[1:])
-    yield "a question that no branch is about", "bad-manifest", branches(second, *rest[1:])
+    def beginning(**keys):
+        return branches({**first, **keys}, *rest)
+
+    yield "weights that sum to 65535", "bad-manifest", beginning(weight=first["weight"] - 1)
+    if rest:
+        second = {**rest[0], "weight": first["weight"] + rest[0]["weight"]}
+        without = branches(second, *rest[1:])
+        yield "a weight of 0", "bad-manifest", branches({**first, "weight": 0}, second, *rest[1:])
+        what = "a question that no branch is about" if joint else "a branch too few"
+        yield what, "bad-manifest", without
     yield "no branches", "bad-manifest", branches()
-    yield "a branch about no question", "bad-manifest", branches({**first, "of": []}, *rest)
-    unknown = {**first, "of": ["unknown"]}
-    yield "a branch about an unknown question", "bad-manifest", branches(unknown, *rest)
+    if joint:
+        yield "a branch about no question", "bad-manifest", beginning(of=[])
+        yield "a branch about an unknown question", "bad-manifest", beginning(of=["unknown"])
+    else:
+        yield "a branch about a question", "bad-manifest", beginning(of=["unknown"])
     inner = first["mechanism"]
     sharp = {**inner, "epsilon": inner["epsilon"] - MISSED}
-    yield (
-        "a branch above its own epsilon",
-        "broken-promise",
-        branches({**first, "mechanism": sharp}, *rest),
-    )
-    low = {**inner, "thresholds": {**inner["thresholds"], "keep": str(SCALE)}}
-    yield (
-        "a branch with a wrong integer",
-        "broken-promise",
-        branches({**first, "mechanism": low}, *rest),
-    )
-    question = m.domain.parts[first["of"][0]]
-    kept = dn.LGRR(question, 1.0, 0.5).to_leaf()
-    yield "a branch that remembers", "bad-manifest", branches({**first, "mechanism": kept}, *rest)
-    yield "a joint in a joint", "bad-manifest", branches({**first, "mechanism": leaf}, *rest)
+    yield "a branch above its own epsilon", "broken-promise", beginning(mechanism=sharp)
+    wrong = {**inner, "thresholds": {**inner["thresholds"], "keep": str(SCALE)}}
+    yield "a branch with a wrong integer", "broken-promise", beginning(mechanism=wrong)
+    kept = dn.LGRR(m.parts[0].domain, 1.0, 0.5).to_leaf()
+    yield "a branch that remembers", "bad-manifest", beginning(mechanism=kept)
+    kind = "bad-manifest" if joint else "broken-promise"
+    yield f"a {m.name} in a {m.name}", kind, beginning(mechanism=leaf)
 
 
 def impossible(layout, row):

@@ -135,6 +135,22 @@ def numbers():
     return collection, made + all_sent(collection, "zeros", listed, coins=zeros), {}
 
 
+def trees():
+    """Numbers in trees of bins: the ends, both sides of them, steps; one tree is a drawn branch."""
+    hours = mechanism("hh", Number(0, 24, 0.5), 1.0)
+    income = mechanism("hh", Number(0, 20_000), 2.0, bins=100, fan_out=10)
+    ever = mechanism("brr", YesNo(), 1.0)
+    questions = Question("hours", hours.domain), Question("income", income.domain)
+    drawn = Joint.of_questions({"income": income, "ever": ever})
+    reports = Report("hours", ("hours",), hours), Report("both", ("income", "ever"), drawn)
+    collection = Collection((*questions, Question("ever", ever.domain)), reports, 3.0)
+    pairs = [(0, 0), (24, 20_000), (-1, -0.0), (25, 1e300), (7.25, 199.99), (7.74, 200)]
+    listed = [{"hours": x, "income": y, "ever": i % 2 == 0} for i, (x, y) in enumerate(pairs)]
+    zeros = bytes(coin_words(collection) * WORD_BYTES)
+    made = all_sent(collection, "trees", listed)
+    return collection, made + all_sent(collection, "root", listed, coins=zeros), {}
+
+
 def optional():
     """Every question may be skipped."""
     collection = Collection.split(
@@ -329,6 +345,7 @@ def cases():
     yield "kinds", "A question of each kind, all of them answered.", kinds()
     yield "sampled", "A question of each kind, one of which is drawn.", sampled()
     yield "numbers", "Numbers of a range.", numbers()
+    yield "trees", "Numbers in trees of bins.", trees()
     yield "optional", "Questions that are skipped.", optional()
     yield "fields", "Public fields, and a question in two reports.", fields()
     yield "step", "A later step of a protocol.", steps()

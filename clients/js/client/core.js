@@ -268,7 +268,7 @@ async function understood(bytes, told) {
       name: isName,
       of: () => isList(of, isName, 1, 256) && (of[1] ? !asked.includes(name) : of[0] === name)
         && String(of) === String(asked.filter((question) => of.includes(question))),
-      mechanism: (x) => !(x.branches && rounds > 1),
+      mechanism: (x) => !(x.branches && of[1] && rounds > 1),
     });
     const parts = allOf(of, (question) => domains[question]);
     const domain = of[1] ? { parts, zero: of.map((question) => parts[question].zero) } : parts[name];

@@ -2,9 +2,16 @@
 import { W, little, register } from './core.js';
 import { INDEX, indexOf, keepOrDraw, mixture } from './direct.js';
 
-const GRID = 2 ** 32;
+export const GRID = 2 ** 32;
 const isLimit = (x) => Number.isFinite(x) && Math.abs(x) <= 1e15;
 const isWhole = (steps) => steps >= 1 - 1e-9 && steps <= GRID && Math.abs(steps - Math.round(steps)) <= 1e-9;
+
+/** A number of 0..1 on the scale of the answers, as exactly as a thousandth of the range. */
+export function placed({ lo, hi }, x) {
+  const decimals = Math.min(Math.max(0, 3 - Math.ceil(Math.log10(hi - lo))), 100);
+  return Number((lo + Math.min(Math.max(x, 0), 1) * (hi - lo)).toFixed(decimals));
+}
+
 const cellsOf = ({ ell, domain }) => ell + 1 + domain.optional;
 
 register({
@@ -24,13 +31,12 @@ register({
     ratio: (p) => mixture(W * p.keep, cellsOf(p)),
     cells: (p) => cellsOf(p) * 2 ** p.shown,
     /** The numbers that the cell stands for behind its offset. */
-    says({ ell, shown, domain: { lo, hi } }, row) {
+    says({ ell, shown, domain }, row) {
       const found = indexOf(row);
       const cell = Math.floor(found / 2 ** shown);
       if (cell > ell) return 'no answer';
       const start = cell - (found % 2 ** shown) / 2 ** shown;
-      const place = (x) => Number((lo + (Math.min(Math.max(x / ell, 0), 1)) * (hi - lo)).toPrecision(3));
-      return `${place(start)} to ${place(start + 1)}`;
+      return `${placed(domain, start / ell)} to ${placed(domain, (start + 1) / ell)}`;
     },
   },
 }, {
@@ -41,7 +47,7 @@ register({
       step: (x, { lo, hi }) => x === null || (isLimit(x) && x > 0 && isWhole((hi - lo) / x)),
       outside: (x) => x === 'clip' || x === 'refuse',
     },
-    of: () => ({ zero: 0, skip: GRID + 1 }),
+    of: ({ lo, hi, step }) => ({ zero: 0, skip: GRID + 1, steps: step ? Math.round((hi - lo) / step) + 1 : undefined }),
     must: ({ lo, hi, outside }) => (outside === 'clip' ? 'a finite number' : `a number from ${lo} to ${hi}`),
     encode({ lo, hi, step, outside }, x) {
       if (!Number.isFinite(x) || (outside === 'refuse' && (x < lo || x > hi))) return -1;

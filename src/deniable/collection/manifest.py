@@ -189,13 +189,13 @@ class Collection:
         if mechanism.domain != self.domain_of(report.of):
             allowed = f"one for the answers to {', '.join(report.of)}"
             raise InvalidArgument(f"{report.name}: mechanism", mechanism, allowed)
-        if self.rounds > 1 and mechanism.places > 1:
+        if self.rounds > 1 and len(report.of) > 1:  # one question is drawn, perhaps another
             raise InvalidArgument("rounds", self.rounds, f"1 where {report.name} is drawn")
 
     def _check_sizes(self) -> None:
         mechanisms = [report.mechanism for report in self.reports]
         found = {
-            "branches": (sum(m.places for m in mechanisms if m.places > 1), MOST_BRANCHES),
+            "branches": (sum(m.places for m in mechanisms if m.parts), MOST_BRANCHES),
             "bytes": (sum(m.dtype.itemsize for m in mechanisms), MOST_ROW_BYTES),
             "coin words": (sum(map(self.words, self.reports)), MOST_WORDS),
             "cells": (max(m.cells for m in mechanisms), MOST_CELLS),

@@ -44,11 +44,11 @@ class Binning:
 
     def of(self, value: Any) -> Any:
         """The bin of an encoded number, or of a column of them; of a skip it means nothing."""
-        whole = value - (value >> FINE)  # hi is the last of its bin
+        top = value >> FINE
         if self.steps is None:
-            return (whole * self.most) >> FINE
-        step = (value * (self.steps - 1) + GRID // 2) >> FINE
-        return step // self.per_bin
+            return ((value - top) * self.most) >> FINE  # hi is the last of its bin
+        last, rest = self.steps - 1, value - (top << FINE)  # products stay below 2^64
+        return (top * last + ((rest * last + GRID // 2) >> FINE)) // self.per_bin
 
     @cached_property
     def starts(self) -> Counts:

@@ -73,7 +73,6 @@ class HH(Binned, Drawn):
     paper = "Hay et al. 2010; Cormode et al. 2019 (range queries)"
     good_for = "the distribution of a number: quantiles, ranges, a mean; intervals without models"
     automatic = (Number,)
-    on_devices = False
     small_design = {"bins": 3}
     shapes = ({"bins": 2}, {"bins": 3}, {"bins": 6}, {"bins": 5, "fan_out": 3})
     bins = Design(2, lambda m: most_bins(m.domain))

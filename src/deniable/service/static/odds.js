@@ -28,10 +28,16 @@ function exact([own, other], label, k) {
   ];
 }
 
+/** More of a report is not shown in words. */
+const MOST = 8;
+
 /** What a report says; families without words make numbers. */
 function saying(found) {
   if (found === undefined) return 'a number that only statistics over many people can use';
-  return [found].flat().map(quote).join(', ') || 'none of the answers';
+  const all = [found].flat();
+  const shown = all.slice(0, MOST).map(quote).join(', ');
+  if (all.length > MOST) return `${shown} and ${all.length - MOST} others`;
+  return shown || 'none of the answers';
 }
 
 /** What a report says, and why that proves nothing. */
