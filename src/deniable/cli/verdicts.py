@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from bisect import bisect_left
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -17,8 +17,9 @@ from typing import Any
 from deniable.collection.client import MOST_EPSILON
 from deniable.collection.manifest import Asked, Collection
 from deniable.collection.questions import Question
+from deniable.collection.recommend import AUTO
 from deniable.core.mechanism import Mechanism
-from deniable.core.task import MOST_PEOPLE, Expectation, two_digits
+from deniable.core.task import MOST_PEOPLE, Expectation, find_task, two_digits
 from deniable.errors import InvalidArgument
 
 #: Epsilons are proposed in such steps.
@@ -31,6 +32,18 @@ Redesign = Callable[..., Mechanism]
 
 
 @dataclass(frozen=True)
+class Wish:
+    """What is wanted of the answers to a question (`Domain.purposes`), and what that tells."""
+
+    words: str
+    mechanism: Mechanism
+    #: Whether the survey asks for it.
+    chosen: bool
+    #: What to expect of everything that the mechanism can tell, by task.
+    expectations: Mapping[str, Expectation]
+
+
+@dataclass(frozen=True)
 class Verdict:
     """What to expect of a question; needs are None where the question is good or nothing helps."""
 
@@ -40,6 +53,8 @@ class Verdict:
     expectation: Expectation
     people_needed: int | None
     epsilon_needed: float | None
+    #: What else the same answers can be asked for, if there is a choice.
+    wishes: tuple[Wish, ...] = ()
 
     @property
     def hopeless(self) -> bool:
@@ -61,7 +76,21 @@ class Verdict:
             "verdict": self.expectation.verdict,
             "people_needed": self.people_needed,
             "epsilon_needed": self.epsilon_needed,
+            **({"wishes": self.wished} if self.wishes else {}),
         }
+
+    @property
+    def wished(self) -> list[dict[str, Any]]:
+        """A row for each wish, with the errors of all that some mechanism tells."""
+        tasks = dict.fromkeys(task for one in self.wishes for task in one.expectations)
+        return [
+            {
+                "wanted": f"{one.words} (as asked)" if one.chosen else one.words,
+                "mechanism": type(one.mechanism).__name__,
+                **{t: one.expectations[t].error if t in one.expectations else "-" for t in tasks},
+            }
+            for one in self.wishes
+        ]
 
     @property
     def sentence(self) -> str:
@@ -121,7 +150,28 @@ def _verdict(
         epsilon = _epsilon_needed(lambda e: _expected(asked, people, design(epsilon=e)))
         if more is None or design(respondents=more) != asked.mechanism:
             more = _people_designed_for(asked, design, people, found)
-    return Verdict(collection, question, people, found, more, epsilon)
+    wishes = () if redesign is None else _wishes(asked, people, partial(redesign, question.name))
+    return Verdict(collection, question, people, found, more, epsilon, wishes)
+
+
+def _wishes(asked: Asked, people: int, design: Callable[..., Mechanism]) -> tuple[Wish, ...]:
+    """The same question with each purpose that its answers can have, if there are several."""
+    purposes = type(asked.mechanism.domain).purposes
+    if len(purposes) < 2:
+        return ()
+    free: dict[str, Any] = {"mechanism": AUTO, "design": {}}
+    return tuple(
+        _wish(words, design({**free, **keys}), asked, people) for words, keys in purposes.items()
+    )
+
+
+def _wish(words: str, mechanism: Mechanism, asked: Asked, people: int) -> Wish:
+    n = answering(asked, people)
+    expectations = {
+        name: find_task(name).expectation(mechanism, n, sampled=asked.sampled)
+        for name in mechanism.tasks
+    }
+    return Wish(words, mechanism, mechanism == asked.mechanism, expectations)
 
 
 def _expected(asked: Asked, people: int, mechanism: Mechanism) -> Expectation:

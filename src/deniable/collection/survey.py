@@ -112,13 +112,15 @@ def _designed(data: Mapping[str, Any]) -> Collection:
     return Collection(questions, reports, epsilon, shared["rounds"], shared["changes"])
 
 
-def mechanism_of(data: Mapping[str, Any], name: str, **changed: Any) -> Mechanism:
-    """The mechanism of one question, if other things of the survey changed."""
+def mechanism_of(
+    data: Mapping[str, Any], name: str, keys: Mapping[str, Any] | None = None, **changed: Any
+) -> Mechanism:
+    """The mechanism of one question, if ``keys`` of it or other things of the survey changed."""
     data = {**data, **changed}
     listed = _listed(data["questions"])
     epsilons = _divided(data["epsilon"], data.get("divide", "split"), listed)
     one = next(question for question in listed if question["name"] == name)
-    return _mechanism(one, epsilons[name], _shared(data))
+    return _mechanism({**one, **(keys or {})}, epsilons[name], _shared(data))
 
 
 def skeleton_of(data: Mapping[str, Any]) -> bytes:

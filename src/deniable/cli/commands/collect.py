@@ -142,6 +142,9 @@ def _explain(survey: Survey, judged: list[Verdict]) -> None:
     for one in judged:
         style = "red" if one.hopeless else None
         console.print(one.sentence, style=style, markup=False)
+        if one.wishes:
+            title = f"{one.question.name}: 95 % errors of each thing that can be wanted"
+            show(one.wished, Format.table, title)
 
 
 def _source(source: str) -> tuple[Survey, int, Redesign | None]:
