@@ -169,9 +169,34 @@ def test_what_is_too_little_or_about_something_else_is_refused():
     other = tally_of(dn.DRR(dn.Number(0, 24), epsilon=1.0), sampled(100))
     with pytest.raises(MismatchError, match="different questions"):
         dn.mean_test(tally, other)
-    optional = dn.DRR(dn.Number(0, 100, optional=True), epsilon=1.0)
-    with pytest.raises(InvalidArgument, match="may skip"):
-        dn.mean_test(tally_of(optional, sampled(100)), 40)
+
+
+def test_the_mean_of_those_who_answered_is_tested():
+    """At the edges of Fieller's interval, z is that of its confidence."""
+    m = dn.DRR(dn.Number(0, 100, optional=True), epsilon=1.0)
+    x = [None if place % 5 == 0 else float(y) for place, y in enumerate(sampled(10_000))]
+    tally = tally_of(m, x)
+    low, high = tally.estimate(population="everyone").mean_interval
+    for end, z in ((low, norm.ppf(0.975)), (high, -norm.ppf(0.975))):
+        assert dn.mean_test(tally, end).statistic == pytest.approx(z)
+    assert dn.mean_test(tally, tally_of(m, x[:3_000], 2)).p_value > 4e-8
+    with pytest.raises(TooFew, match="too few people who answered"):
+        dn.mean_test(tally_of(m, [None] * 990 + [40.0] * 10), 40)
+    needed = [dn.sample_size(m, 5, mean=35, skipped=share) for share in (0.05, 0.2)]
+    assert dn.sample_size(dn.DRR(HOURS, epsilon=1.0), 5, mean=35) < needed[0] < needed[1]
+
+
+def test_rounding_is_no_evidence():
+    """Bins of 1/8 of the range move a mean by up to 1/16; more than that is tested."""
+    m = dn.HH(HOURS, epsilon=8.0, bins=8)
+    tally = tally_of(m, np.full(20_000, 39.0))  # counts as 43.75
+    reach = m.moments(tally.counts, tally.n).rounding
+    assert reach == pytest.approx(1 / 16)
+    assert dn.mean_test(tally, 39).p_value > 0.01
+    found = dn.mean_test(tally, 35)
+    error = (found.interval[1] - found.interval[0]) / 2 - 100 * reach
+    assert found.effect == pytest.approx(8.75, abs=1)
+    assert found.statistic == pytest.approx((found.effect - 100 * reach) * norm.ppf(0.975) / error)
 
 
 def test_samples_that_share_reports_are_refused():

@@ -55,6 +55,9 @@ class AuditOptions:
     decoder: Decoder | None = None
     entropy: float | None = None
     rng: Generator | None = None
+    #: Whether reports without a decoder are compared with independent bits. Those of a device that
+    #: draws one of several kinds of reports are not: the short ones are mostly zeros.
+    alike: bool = True
 
 
 def audit(
@@ -120,7 +123,8 @@ def audit_mechanism(
     mechanism.domain.encode(list(asked))  # unknown answers are refused by their place here
     draw = of_mechanism(mechanism, reports, rng)
     promise = mechanism.lasting.after(reports)
-    options = AuditOptions(n, confidence, supports(mechanism, asked), entropy, rng)
+    decoder, alike = supports(mechanism, asked), mechanism.places == 1
+    options = AuditOptions(n, confidence, decoder, entropy, rng, alike)
     return audit_source(draw, asked, promise, options, str(mechanism))
 
 
@@ -174,7 +178,7 @@ def audit_source(
         rounds=samples[0].rounds,
         confidence=options.confidence,
         findings=tuple(judged(event, samples, values, error, pair) for event, pair in chosen),
-        alarms=alarms(drawn, values, error, entropy, judge_bits=decoder is None),
+        alarms=alarms(drawn, values, error, entropy, judge_bits=options.alike and decoder is None),
         constant=tuple(v for v, e in zip(values, drawn, strict=True) if len(set(e.keys)) == 1),
     )
 

@@ -11,12 +11,14 @@ reports, which need not show rare answers that are far away. Of two samples of d
     z = (x1 - x2) / sqrt (V1 + V2),
 
 whatever their mechanisms, epsilons and sizes. A report that is one of two is binomial. Its test is
-exact, and is used where the normal law is not good enough yet.
+exact, and is used where the normal law is not good enough yet. Where a question may be skipped the
+mean is that of those who answered, and V is taken at c.
 """
 
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Self
 
@@ -26,11 +28,12 @@ from deniable.core.tally import Tally
 from deniable.errors import InvalidArgument, MismatchError, TooFew, is_number
 from deniable.estimation.frequencies.intervals import check_confidence
 from deniable.estimation.parts import refuse_shared_files, tally_of
+from deniable.estimation.ratios import require_enough
 from deniable.estimation.testing.binomial import BinomialTest
 from deniable.estimation.testing.normal import NormalTest, check_alternative
 from deniable.estimation.testing.planning import LEAST_REPORTS
 from deniable.estimation.testing.result import TestResult
-from deniable.mechanisms.numbers import Binary, Moments, NumberMechanism
+from deniable.mechanisms.numbers import Binary, NumberMechanism
 
 #: From so many reports on the normal law is used where an exact one is known, too.
 ENOUGH = 200
@@ -75,11 +78,15 @@ def mean_test(
 
 @dataclass(frozen=True)
 class _Sample:
-    """Numbers of 0..1, what is known of their mean, and the reports if they are one of two."""
+    """The mean of numbers of 0..1, how it errs, and the reports if they are one of two."""
 
     mechanism: NumberMechanism
-    moments: Moments
-    binary: Binary | None
+    n: int
+    mean: float
+    #: The variance of the mean, if it is truly this one.
+    variance: Callable[[float], float]
+    rounding: float = 0.0
+    binary: Binary | None = None
 
     @classmethod
     def of(cls, name: str, source: Any) -> Self:
@@ -88,16 +95,32 @@ class _Sample:
         m, tally = source.mechanism, tally_of(source)
         if not isinstance(m, NumberMechanism):
             raise InvalidArgument("mechanism", m, "one that estimates means of numbers")
-        if m.domain.optional:
-            allowed = "about a question that nobody may skip: no test of means counts skips yet"
-            raise InvalidArgument(name, m.domain, allowed)
         if tally.n < LEAST_REPORTS:
             raise TooFew(f"{tally.n} reports are too few for a test: {LEAST_REPORTS} would do")
-        return cls(m, m.moments(tally.counts, tally.n), m.binary(tally.counts))
+        return cls._answered(m, tally) if m.domain.optional else cls._whole(m, tally)
 
-    @property
-    def n(self) -> int:
-        return self.moments.n
+    @classmethod
+    def _whole(cls, m: NumberMechanism, tally: Tally) -> Self:
+        moments = m.moments(tally.counts, tally.n)
+
+        def variance(mean: float) -> float:
+            return max(moments.variance, m.least_variance(mean, tally.n))
+
+        binary = m.binary(tally.counts)
+        return cls(m, tally.n, moments.mean, variance, moments.rounding, binary)
+
+    @classmethod
+    def _answered(cls, m: NumberMechanism, tally: Tally) -> Self:
+        """Of S / N: at the true ratio r, S - r N is 0 on average (`estimation.ratios`)."""
+        found = m.answered(tally.counts, tally.n)
+        of_share = found.share_variance_about(everyone=True)
+        require_enough("people who answered", found.share, math.sqrt(of_share), tally.n)
+
+        def variance(mean: float) -> float:
+            apart = mean - found.mean
+            return (found.variance - 2 * apart * found.tilt + apart**2 * of_share) / found.share**2
+
+        return cls(m, tally.n, found.mean, variance)
 
     @property
     def width(self) -> float:
@@ -122,10 +145,9 @@ def _of_one(one: _Sample, value: float, alternative: str, confidence: float) -> 
     if one.binary is not None and one.n < ENOUGH:
         exact = BinomialTest(one.binary, one.n, c, alternative, confidence)
         return _result((one,), (c + exact.effect,), exact, (-c, 1 - c), _plain(value))
-    x, variance = one.moments.mean, one.moments.variance
-    error = math.sqrt(max(variance, one.mechanism.least_variance(c, one.n)))
-    test = NormalTest(x - c, error, math.sqrt(variance), alternative, confidence)
-    return _result((one,), (x,), test, (-c, 1 - c), _plain(value))
+    error, spread = (math.sqrt(one.variance(mean)) for mean in (c, one.mean))
+    test = NormalTest(one.mean - c, error, spread, alternative, confidence, one.rounding)
+    return _result((one,), (one.mean,), test, (-c, 1 - c), _plain(value))
 
 
 def _of_two(one: _Sample, two: _Sample, alternative: str, confidence: float) -> TestResult:
@@ -133,10 +155,10 @@ def _of_two(one: _Sample, two: _Sample, alternative: str, confidence: float) -> 
     if domains[0] != domains[1]:
         first, second = map(repr, domains)
         raise MismatchError(f"these are answers to different questions: {first}, {second}")
-    means = one.moments.mean, two.moments.mean
-    error = math.sqrt(one.moments.variance + two.moments.variance)
-    test = NormalTest(means[0] - means[1], error, error, alternative, confidence)
-    return _result((one, two), means, test, (-1.0, 1.0), None)
+    error = math.sqrt(one.variance(one.mean) + two.variance(two.mean))
+    effect, rounding = one.mean - two.mean, one.rounding + two.rounding
+    test = NormalTest(effect, error, error, alternative, confidence, rounding)
+    return _result((one, two), (one.mean, two.mean), test, (-1.0, 1.0), None)
 
 
 def _result(

@@ -41,22 +41,24 @@ def clear_distance(power: float, confidence: float, alternative: str) -> float:
 class NormalTest:
     """Whether an ``effect`` is 0, where ``error`` is its standard error if it is.
 
-    ``spread`` is its standard error wherever the truth is, for intervals.
+    ``spread`` is its standard error wherever the truth is, for intervals. An effect of ``rounding``
+    may have no other reason than that answers were rounded: it is never evidence.
     """
+
+    measure: ClassVar[str] = "z"
+    method: ClassVar[str] = "normal"
 
     effect: float
     error: float
     spread: float
     alternative: str
     confidence: float
-
-    measure: ClassVar[str] = "z"
-    method: ClassVar[str] = "normal"
+    rounding: float = 0.0
 
     @property
     def statistic(self) -> float:
         """z: the effect in standard errors."""
-        return self.effect / self.error
+        return math.copysign(self._distance(self.effect), self.effect)
 
     @property
     def p_value(self) -> float:
@@ -66,7 +68,7 @@ class NormalTest:
 
     def interval(self, low: float, high: float) -> tuple[float, float]:
         """The effects that are not refuted; one-sided ones end where effects do, low or high."""
-        half = critical(self.alternative, self.confidence) * self.spread
+        half = critical(self.alternative, self.confidence) * self.spread + self.rounding
         ends = {
             "two-sided": (self.effect - half, self.effect + half),
             "greater": (self.effect - half, max(high, self.effect)),
@@ -76,9 +78,12 @@ class NormalTest:
 
     def power(self, effect: float) -> float:
         """How likely p <= 1 - confidence is if this is the effect, on the side that is asked."""
-        z, distance = critical(self.alternative, self.confidence), abs(effect) / self.error
+        z, distance = critical(self.alternative, self.confidence), self._distance(effect)
         other = _beyond(z + distance) if self.alternative == "two-sided" else 0.0
         return _beyond(z - distance) + other
+
+    def _distance(self, effect: float) -> float:
+        return max(abs(effect) - self.rounding, 0.0) / self.error
 
 
 def _beyond(z: float) -> float:

@@ -10,7 +10,7 @@ import numpy as np
 
 from deniable.arrays import Floats
 from deniable.core.mechanism import Mechanism
-from deniable.core.task import MOST_PEOPLE
+from deniable.core.task import MOST_PEOPLE, SKIPPED_SHARE
 from deniable.errors import InvalidArgument, is_number, require_int, require_share, require_type
 from deniable.estimation.frequencies.intervals import check_confidence
 from deniable.estimation.testing.normal import check_alternative, clear_distance
@@ -38,7 +38,7 @@ def sample_size(
     The ``difference`` is in the unit of what is estimated. What else is planned depends on the task
     of the mechanism. A mean: ``samples`` (1, the default: against a number; 2: against each other),
     and the ``mean`` and ``sd`` that are expected of the answers (default: the middle of the range,
-    and a fifth of it).
+    and a fifth of it), and the share of those who skip a question that they may (``skipped``).
     """
     require_type("mechanism", mechanism, Mechanism)
     return mechanism.task.sample_size(
@@ -61,6 +61,7 @@ def mean_sample_size(
     samples: int = 1,
     mean: float | None = None,
     sd: float | None = None,
+    skipped: float = SKIPPED_SHARE,
 ) -> int:
     """The least n of each sample with (z_a + z_b) sqrt(samples V(n)) <= difference.
 
@@ -77,13 +78,17 @@ def mean_sample_size(
     x = _numbers(mechanism, mean, sd)
     allowed_error = float(difference) / width / distance
 
+    require_share("skipped", skipped)
+
+    def variance(n: int) -> float:
+        if domain.optional:
+            return mechanism.variance_among(x, n, skipped, sampled=True)
+        if mechanism.shows_variance(n):
+            return mechanism.variance_for(x, n) + float(x.var()) / n
+        return mechanism.worst_variance(n, sampled=True)
+
     def enough(n: int) -> bool:
-        variance = (
-            mechanism.variance_for(x, n) + float(x.var()) / n
-            if mechanism.shows_variance(n)
-            else mechanism.worst_variance(n, sampled=True)
-        )
-        return math.sqrt(several * variance) <= allowed_error
+        return math.sqrt(several * variance(n)) <= allowed_error
 
     if not enough(MOST_PEOPLE):
         allowed = f"larger: {MOST_PEOPLE:,} respondents would not be enough"
