@@ -1,5 +1,5 @@
 """Who may have spent what: budgets of people who take part in several collections."""
 
-from deniable.ledger.book import Ledger
+from deniable.ledger.ledger import Ledger
 
 __all__ = ["Ledger"]

@@ -87,7 +87,7 @@ def upgrade(store: StoreAt) -> None:
     Stop its collectors and take a backup first: earlier releases refuse it from then on.
     """
     from deniable.service.store import open_store
-    from deniable.service.store.sources import SCHEMA
+    from deniable.service.store.published import SCHEMA
 
     opened = open_store(store, upgrade=True)
     typer.echo(f"{opened.place} has version {SCHEMA} of the tables")

@@ -46,10 +46,7 @@ from deniable.service.store.pieces import (
     paste,
     to_row,
 )
-from deniable.service.store.purging import forget
-from deniable.service.store.seals import ROUND as SEAL
-from deniable.service.store.seals import minus, seal_kept, seal_of, seal_rows
-from deniable.service.store.sources import (
+from deniable.service.store.published import (
     BEFORE,
     OLD_COLUMNS,
     SCHEMA,
@@ -57,6 +54,9 @@ from deniable.service.store.sources import (
     kept_texts,
     words_of,
 )
+from deniable.service.store.purging import forget
+from deniable.service.store.seals import ROUND as SEAL
+from deniable.service.store.seals import minus, seal_kept, seal_of, seal_rows
 
 #: Tallies, and those of reports that were purged.
 _COUNTS = (

@@ -12,7 +12,7 @@ from deniable.collection.survey import Survey, read_survey
 from deniable.collection.wording import Texts
 from deniable.errors import CorruptData, MismatchError
 from deniable.service.store import open_store
-from deniable.service.store.sources import difference
+from deniable.service.store.published import difference
 
 TOYS, OTHERS = survey(), survey(rounds=2)
 
