@@ -177,10 +177,10 @@ class Late(Task):
     def error(self, mechanism, n, **guess):
         return 0.5 / (float(mechanism.share) * math.sqrt(n))
 
-    def half_width(self, mechanism, n, *, sampled=False):
+    def half_width(self, mechanism, n, *, sampled=False, skipped=None):
         return 1.96 * self.error(mechanism, n)
 
-    def expectation(self, mechanism, n, *, sampled=False):
+    def expectation(self, mechanism, n, *, sampled=False, skipped=None):
         width = self.half_width(mechanism, n)
         needed = people_needed(lambda people: self.half_width(mechanism, people), n, 0.05)
         error = f"± {100 * width:.2g} points"

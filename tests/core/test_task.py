@@ -34,10 +34,10 @@ class Nothing(Task):
     def error(self, mechanism, n, **guess):
         return 0.0
 
-    def half_width(self, mechanism, n, *, sampled=False):
+    def half_width(self, mechanism, n, *, sampled=False, skipped=None):
         return 0.0
 
-    def expectation(self, mechanism, n, *, sampled=False):
+    def expectation(self, mechanism, n, *, sampled=False, skipped=None):
         raise NotImplementedError
 
 

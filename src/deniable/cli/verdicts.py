@@ -18,6 +18,7 @@ from deniable.collection.client import MOST_EPSILON
 from deniable.collection.manifest import Asked, Collection
 from deniable.collection.questions import Question
 from deniable.collection.recommend import AUTO
+from deniable.core.domain import OPTIONAL
 from deniable.core.mechanism import Mechanism
 from deniable.core.task import MOST_PEOPLE, Expectation, find_task, two_digits
 from deniable.errors import InvalidArgument
@@ -26,8 +27,11 @@ from deniable.errors import InvalidArgument
 STEP = 0.25
 #: Designs that are tried until one is good.
 TRIES = 10
+#: Where a question may be skipped, it is judged as if a fifth of the respondents did.
+FIFTH = 0.2
 
-#: The mechanism of a question by its name, with another ``epsilon`` or other ``respondents``.
+#: The mechanism of a question by its name, with other keys, another ``epsilon`` or other
+#: ``respondents``.
 Redesign = Callable[..., Mechanism]
 
 
@@ -44,6 +48,32 @@ class Wish:
 
 
 @dataclass(frozen=True)
+class Price:
+    """What to expect of a question that may be skipped, beside the same one that may not be."""
+
+    #: If nobody skips it, and if a fifth of the respondents do.
+    nobody: Expectation
+    fifth: Expectation
+    #: If nobody may skip it; None if no survey file says how it would be asked.
+    required: Expectation | None
+
+    @property
+    def sentence(self) -> str:
+        """The price as a person would say it."""
+        found = f"{self.nobody.error} if nobody skips it and {self.fifth.error} if a fifth do"
+        if self.required is None:
+            return f"The error is {found}."
+        factors = " and ".join(
+            f"{(one.half_width / self.required.half_width) ** 2:.2f}"
+            for one in (self.nobody, self.fifth)
+        )
+        return (
+            f"The error is {found}. It would be {self.required.error} if nobody could skip it. "
+            f"For that error the option needs {factors} times as many people."
+        )
+
+
+@dataclass(frozen=True)
 class Verdict:
     """What to expect of a question; needs are None where the question is good or nothing helps."""
 
@@ -55,6 +85,8 @@ class Verdict:
     epsilon_needed: float | None
     #: What else the same answers can be asked for, if there is a choice.
     wishes: tuple[Wish, ...] = ()
+    #: What it costs that people may skip it, if they may.
+    price: Price | None = None
 
     @property
     def hopeless(self) -> bool:
@@ -76,6 +108,10 @@ class Verdict:
             "verdict": self.expectation.verdict,
             "people_needed": self.people_needed,
             "epsilon_needed": self.epsilon_needed,
+            "error_if_nobody_skips": self.price and self.price.nobody.half_width,
+            "error_if_not_optional": self.price
+            and self.price.required
+            and self.price.required.half_width,
             **({"wishes": self.wished} if self.wishes else {}),
         }
 
@@ -103,14 +139,17 @@ class Verdict:
             found = f"{expected.sentence} ({self._terms})."
             needed = f"For {expected.target} you need {self._needed}."
         told = f"{self.question.name}: {expected.verdict}. {found}"
-        return told if _good(expected) else f"{told} {needed}"
+        told = told if _good(expected) else f"{told} {needed}"
+        return told if self.price is None else f"{told} {self.price.sentence}"
 
     @property
     def _terms(self) -> str:
         epsilon = f"epsilon {self.collection.spent_on(self.question.name):.4g}"
+        people = f"{self.people:,} people"
         if self.collection.rounds > 1:
-            return f"{self.people:,} people in each round, {epsilon} for all rounds"
-        return f"{self.people:,} people, {epsilon}"
+            people, epsilon = f"{people} in each round", f"{epsilon} for all rounds"
+        skipping = " of whom a fifth skip it," if self.price else ""
+        return f"{people},{skipping} {epsilon}"
 
     @property
     def _needed(self) -> str:
@@ -151,7 +190,20 @@ def _verdict(
         if more is None or design(respondents=more) != asked.mechanism:
             more = _people_designed_for(asked, design, people, found)
     wishes = () if redesign is None else _wishes(asked, people, partial(redesign, question.name))
-    return Verdict(collection, question, people, found, more, epsilon, wishes)
+    price = None
+    if question.domain.optional:
+        nobody = _expected(asked, people, asked.mechanism, skipped=0.0)
+        price = Price(nobody, found, _required(asked, question, people, redesign))
+    return Verdict(collection, question, people, found, more, epsilon, wishes, price)
+
+
+def _required(
+    asked: Asked, question: Question, people: int, redesign: Redesign | None
+) -> Expectation | None:
+    """What to expect if nobody could skip the question."""
+    if redesign is None:
+        return None
+    return _expected(asked, people, redesign(question.name, {OPTIONAL: False}), skipped=0.0)
 
 
 def _wishes(asked: Asked, people: int, design: Callable[..., Mechanism]) -> tuple[Wish, ...]:
@@ -174,10 +226,14 @@ def _wish(words: str, mechanism: Mechanism, asked: Asked, people: int) -> Wish:
     return Wish(words, mechanism, mechanism == asked.mechanism, expectations)
 
 
-def _expected(asked: Asked, people: int, mechanism: Mechanism) -> Expectation:
+def _expected(
+    asked: Asked, people: int, mechanism: Mechanism, skipped: float | None = None
+) -> Expectation:
     """What to expect of a question if it were asked with this mechanism."""
-    n = answering(asked, people)
-    return mechanism.task.expectation(mechanism, n, sampled=asked.sampled)
+    if mechanism.domain.optional and skipped is None:
+        skipped = FIFTH
+    n, sampled = answering(asked, people), asked.sampled
+    return mechanism.task.expectation(mechanism, n, sampled=sampled, skipped=skipped)
 
 
 def _good(expected: Expectation) -> bool:

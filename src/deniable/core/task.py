@@ -123,24 +123,29 @@ class Task(ABC):
         """The standard error to expect of n reports, in the unit of the result.
 
         Mechanisms for one question are compared by it; a ``guess`` says more about the answers.
-        Where the question may be skipped, the error is that among those who answer, and a guess is
-        the share ``skipped`` (here, in `half_width` and in `expectation`). Run by the analyst,
-        before anybody is asked.
+        Run by the analyst, before anybody is asked.
         """
 
     @abstractmethod
-    def half_width(self, mechanism: Mechanism, n: int, *, sampled: bool = False) -> float:
-        """Half of the 95 % interval to expect of n reports; ``sampled`` as in `expectation`.
+    def half_width(
+        self, mechanism: Mechanism, n: int, *, sampled: bool = False, skipped: float | None = None
+    ) -> float:
+        """Half of the 95 % interval to expect of n reports; guesses are as in `expectation`.
 
         Run by the analyst, before anybody is asked.
         """
 
     @abstractmethod
-    def expectation(self, mechanism: Mechanism, n: int, *, sampled: bool = False) -> Expectation:
+    def expectation(
+        self, mechanism: Mechanism, n: int, *, sampled: bool = False, skipped: float | None = None
+    ) -> Expectation:
         """What a person should expect of n reports before anybody is asked.
 
         Where the n respondents are ``sampled`` from all, because their devices draw one of several
-        questions, that adds to the error. Run by the analyst, before anybody is asked.
+        questions, that adds to the error. Where the question may be skipped, the error is that
+        among those who answer if a share of ``skipped`` do not (None: `SKIPPED_SHARE`). Of another
+        question, 0 asks for an error that can be compared with it. Run by the analyst, before
+        anybody is asked.
         """
 
     def sample_size(

@@ -77,7 +77,7 @@ class FrequencyTask(Task):
         *,
         share: float | None = None,
         sampled: bool = False,
-        skipped: float = SKIPPED_SHARE,
+        skipped: float | None = None,
     ) -> float:
         """That of an answer that a ``share`` gives, by default as many as give any other.
 
@@ -85,7 +85,8 @@ class FrequencyTask(Task):
         answers disturb it more. Where the respondents are ``sampled``, that adds f (1 - f) / n.
         """
         if mechanism.domain.optional:
-            return math.sqrt(_variance_among(mechanism, n, share, skipped, sampled))
+            skips = SKIPPED_SHARE if skipped is None else skipped
+            return math.sqrt(_variance_among(mechanism, n, share, skips, sampled))
         drawn = (share or 0.0) * (1 - (share or 0.0)) / n if sampled else 0.0
         return math.sqrt(_variance(mechanism, n, share) + drawn)
 
@@ -95,7 +96,7 @@ class FrequencyTask(Task):
         n: int,
         *,
         sampled: bool = False,
-        skipped: float = SKIPPED_SHARE,
+        skipped: float | None = None,
     ) -> float:
         guess: dict[str, Any] = {"share": SHARE, "sampled": sampled, "skipped": skipped}
         return two_sided_z(CONFIDENCE) * self.error(mechanism, n, **guess)
@@ -106,7 +107,7 @@ class FrequencyTask(Task):
         n: int,
         *,
         sampled: bool = False,
-        skipped: float = SKIPPED_SHARE,
+        skipped: float | None = None,
     ) -> Expectation:
         width = partial(self.half_width, mechanism, sampled=sampled, skipped=skipped)
         found, percent = width(n), f"{100 * SHARE:.0f} %"
