@@ -11,7 +11,7 @@ import deniable as dn
 from collection_toys import batch, one_question, survey
 from deniable.collection.survey import survey_of
 from deniable.core.tally import Tally
-from deniable.errors import InvalidArgument
+from deniable.errors import InvalidArgument, TooFew
 from deniable.randomness import draw_key
 from deniable.service import analysis
 from deniable.service.analysis import Analysis, EstimateQuery
@@ -161,3 +161,29 @@ def test_pieces_make_up_the_whole(tmp_path, k):
     assert read.schema.metadata == whole.to_arrow().schema.metadata
     assert all(len(piece) < 200 * VALUES for parts in pieces.values() for piece in parts)
     store.close()
+
+
+def test_estimates_of_an_optional_question_are_about_those_who_answered(tmp_path):
+    asked = {"name": "sick", "ask": "Sick?", "kind": "yes/no", "optional": True}
+    found = survey_of({"title": "t", "epsilon": 2.0, "questions": [asked]})
+    mechanism = found.collection.reports[0].mechanism
+    for number, (answers, words) in enumerate(
+        (
+            ([True] * 300 + [False] * 300 + [None] * 200, "skipped this question; figures are"),
+            ([None] * 400, "too few people who answered to tell: they are"),
+        )
+    ):
+        reports = mechanism.privatize(answers, np.random.default_rng(2))
+        store = open_store(str(tmp_path / f"{number}.db"), found)
+        store.add_batch(bytes(16), b"", {TallyKey("sick"): mechanism.tally(reports)})
+        asking = Analysis(store)
+        if answers[0] is None:
+            with pytest.raises(TooFew, match=words):
+                asking.estimate(EstimateQuery("sick"))
+        else:
+            chart = asking.chart(EstimateQuery("sick"))
+            assert words in chart["usermeta"]["caption"]
+            assert chart["usermeta"]["columns"]["answer"] == ["yes", "no"]
+            estimate = asking.estimate(EstimateQuery("sick"))
+            assert abs(estimate.skipped.share - 0.25) < 5 * estimate.skipped.standard_error
+        store.close()

@@ -9,12 +9,15 @@ from typing import Any
 import numpy as np
 
 from deniable.arrays import Bools, Floats
-from deniable.core.domain import Key, refuse_what_is_no_column, to_list
+from deniable.core.domain import Domain, Key, refuse_what_is_no_column, to_list
 from deniable.errors import InvalidArgument, Unshown, is_number
+from deniable.extras import pyarrow
 from deniable.texts import require_text
 
 #: What numbers are numbers of, for people to read: "hours".
 UNIT = Key(lambda unit: require_text("unit", unit), wording=True)
+#: What to do with missing answers of an optional question, in tables that somebody else filled.
+MISSING = ("refuse", "skip")
 
 
 def as_doubles(values: Any, optional: bool) -> tuple[Floats, Bools]:
@@ -42,6 +45,30 @@ def refuse_first(wrong: Bools, allowed: str, values: Any) -> None:
     if wrong.any():
         place = int(np.argmax(wrong))
         raise InvalidArgument(f"values[{place}]", Unshown(to_list(values)[place]), allowed)
+
+
+def check_missing(missing: Any) -> str:
+    """What to do with missing answers, if it is one of `MISSING`."""
+    if not isinstance(missing, str) or missing not in MISSING:
+        raise InvalidArgument("missing", missing, f"one of {', '.join(MISSING)}")
+    return missing
+
+
+def gaps_closed(column: Any, domain: Domain, missing: str) -> Any:
+    """An Arrow column of answers whose gaps, null and NaN, are null, or a refusal of the first.
+
+    Nobody knows whether a gap in a table is a mistake or somebody who skipped an optional question:
+    ``missing="skip"`` says that it is the second.
+    """
+    if not domain.optional:
+        return column
+    gaps, arrow = column.is_null(nan_is_null=True), pyarrow()
+    if missing == "refuse":
+        allowed = 'an answer; missing="skip" takes missing ones for people who skipped the question'
+        refuse_first(np.asarray(gaps), allowed, column)
+    numbers = arrow.types.is_floating(column.type)
+    nothing = arrow.scalar(None, column.type)
+    return arrow.compute.if_else(gaps, nothing, column) if numbers else column
 
 
 def _holds_numbers(values: Any) -> bool:

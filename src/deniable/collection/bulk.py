@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from deniable.answers.choice import Choice
+from deniable.answers.columns import check_missing, gaps_closed
 from deniable.collection.batches import Batch, write_batch
 from deniable.collection.manifest import Collection, Report
 from deniable.collection.questions import Question
@@ -19,18 +20,21 @@ from deniable.extras import pyarrow
 from deniable.randomness import draw_key
 
 
-def privatized(collection: Collection, table: Any, round_: int, rows: int) -> Iterator[Batch]:
+def privatized(
+    collection: Collection, table: Any, round_: int, rows: int, missing: str
+) -> Iterator[Batch]:
     """Batches of at most ``rows`` respondents; everything is checked before the first is made.
 
     A batch is about one stratum: where there are public fields, each has batches of its own.
     """
+    check_missing(missing)
     for report in filter(collection.remembered, collection.reports):
         allowed = "answered on the devices: what is remembered belongs to one respondent"
         raise InvalidArgument(report.name, report.mechanism, allowed)
     asked = [question.name for question in collection.questions]
     names = [*asked, *(field.name for field in collection.fields)]
     found = _arrow(table, names)
-    values = {q.name: _encoded(q, found.column(q.name)) for q in collection.questions}
+    values = {q.name: _encoded(q, found.column(q.name), missing) for q in collection.questions}
     strata = _strata(collection, found)
     return (
         _batch(collection, values, places[start : start + rows], round_, stratum)
@@ -108,9 +112,9 @@ def _table(table: Any, names: list[str]) -> Any:
     raise InvalidArgument("table", type(table), "a Parquet file, a frame or an Arrow table")
 
 
-def _encoded(question: Question, column: Any) -> NDArray[Any]:
+def _encoded(question: Question, column: Any, missing: str = "refuse") -> NDArray[Any]:
     """The encoded answers of a column."""
     try:
-        return question.domain.encode(column)
+        return question.domain.encode(gaps_closed(column, question.domain, missing))
     except InvalidArgument as refused:
         raise refused.at(f"{question.name}: {refused.name}") from None

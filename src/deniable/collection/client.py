@@ -321,18 +321,20 @@ class Client:
         round: int = 1,  # noqa: A002
         *,
         rows: int = BATCH_ROWS,
+        missing: str = "refuse",
     ) -> Iterator[Batch]:
         """Randomise many records, one respondent a row: batches of at most ``rows``.
 
         ``table`` is a Parquet file, a pandas or Polars frame, or an Arrow table with a column
         for each question and public field. A batch does not say who is in it, but its rows have
-        the order of the table.
+        the order of the table. Missing answers (null, NaN) are refused; with ``missing="skip"``
+        those to an optional question are people who skipped it.
         """
         from deniable.collection.bulk import privatized
 
         require_int("round", round, 1, self.collection.rounds)
         require_int("rows", rows, 1, 1 << 31)
-        return privatized(self.collection, table, round, rows)
+        return privatized(self.collection, table, round, rows, missing)
 
     def send_all(self, batches: Iterable[Batch]) -> int:
         """Send many batches; returns how many respondents were counted now.

@@ -18,7 +18,7 @@ from deniable.collection.manifest import Collection
 from deniable.core.mechanism import SPEC_VERSION
 from deniable.core.registry import check_version
 from deniable.errors import CorruptData, InvalidArgument, MismatchError
-from deniable.texts import require_text
+from deniable.texts import require_text, tidy
 
 MOST_BYTES = 1 << 20
 #: The language of a survey that names none.
@@ -68,6 +68,10 @@ class Language:
         }
 
 
+#: What forms and tables call a skip, tidied.
+SKIPS = ("(no answer)", "no answer", "rather not say", "i would rather not answer")
+
+
 @dataclass(frozen=True)
 class Texts:
     """The wordings of one collection, and the candidates that analysts look for first."""
@@ -94,6 +98,10 @@ class Texts:
             for known, given in ((ids, language.questions), (values, language.fields)):
                 for name, wording in given.items():
                     _check_wording(tag, name, wording, known)
+            for question in collection.questions:
+                if question.domain.optional:
+                    labels = language.questions.get(question.name, Wording()).answers
+                    _refuse_skips(question.name, labels or question.domain.ids)
         if len(self.document) > MOST_BYTES:
             allowed = f"at most {MOST_BYTES} bytes together"
             raise InvalidArgument("texts", len(self.document), allowed)
@@ -185,3 +193,11 @@ def _check_wording(
     if wording.answers and len(wording.answers) != len(known[name]):
         allowed = f"{len(known[name])} texts, in the order of the answers"
         raise InvalidArgument(f"texts.{tag}.{name}", list(wording.answers), allowed)
+
+
+def _refuse_skips(name: str, labels: Sequence[str]) -> None:
+    """Refuse answers that read like a skip, where people may skip the question besides."""
+    for label in labels:
+        if tidy(label, "case") in SKIPS:
+            allowed = "other answers: this one reads like a skip, which the form offers anyway"
+            raise InvalidArgument(f"{name}: answers", label, allowed)

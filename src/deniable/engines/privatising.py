@@ -29,10 +29,12 @@ from typing import Any
 import numpy as np
 
 from deniable import __version__
+from deniable.answers.columns import check_missing, gaps_closed
 from deniable.answers.several import Several
 from deniable.arrays import Indices
 from deniable.canonical import canonical
 from deniable.collection.manifest import Collection, Report
+from deniable.core.domain import Domain
 from deniable.core.mechanism import CHUNK, Mechanism
 from deniable.core.reports import Reports
 from deniable.engines.base import Engine, Job, Partial
@@ -59,8 +61,11 @@ class Plan:
 
     reports: tuple[Report, ...]
     keep: tuple[str, ...] = ()
+    #: What to do with missing answers: one of `MISSING`.
+    missing: str = "refuse"
 
     def __post_init__(self) -> None:
+        check_missing(self.missing)
         for report in self.reports:
             require_forgetful(report)
         names = [report.name for report in self.reports]
@@ -130,16 +135,26 @@ def _columns(name: str, mechanism: Mechanism) -> tuple[str, ...]:
     return tuple(domain.parts) if isinstance(domain, Several) else (name,)
 
 
-def encoded(report: Report, table: Any) -> Any:
+def encoded(report: Report, table: Any, missing: str) -> Any:
     """The encoded answers of a report; a refusal shows none."""
-    columns = {name: table.column(name) for name in report.of}
-    several = isinstance(report.mechanism.domain, Several)
+    domain = report.mechanism.domain
+    several = isinstance(domain, Several)
+    parts = domain.parts if isinstance(domain, Several) else {report.of[0]: domain}
+    columns = {name: _closed(name, table, part, missing) for name, part in parts.items()}
     try:
-        found = report.mechanism.domain.encode(columns if several else columns[report.of[0]])
+        found = domain.encode(columns if several else columns[report.of[0]])
     except InvalidArgument as refused:
         name = refused.name if several else f"{report.of[0]}: {refused.name}"
         raise InvalidArgument(name, Unshown(refused.value), refused.allowed) from None
-    return found.astype(report.mechanism.domain.dtype)
+    return found.astype(domain.dtype)
+
+
+def _closed(name: str, table: Any, domain: Domain, missing: str) -> Any:
+    """A column of answers whose gaps are skips, or refused."""
+    try:
+        return gaps_closed(table.column(name), domain, missing)
+    except InvalidArgument as refused:
+        raise refused.at(f"{name}: {refused.name}") from None
 
 
 # ---- the work of a piece, which is a whole file
@@ -231,7 +246,7 @@ class Output:
     """A file of reports that gets its name when it is complete."""
 
     def __init__(self, job: PrivatiseJob, piece: Piece, report: Report) -> None:
-        self._report, self._keep = report, job.plan.keep
+        self._report, self._keep, self._missing = report, job.plan.keep, job.plan.missing
         self._name = job.output(piece, report)
         self._key = job.coins.key("coins", piece, report)
         self._order = job.coins.key("order", piece, report)
@@ -242,7 +257,7 @@ class Output:
     def write(self, number: int, rows: Any) -> None:
         """Randomise the rows of a part."""
         mechanism = self._report.mechanism
-        values = encoded(self._report, rows)
+        values = encoded(self._report, rows, self._missing)
         part = number.to_bytes(8, "big")
         data = mechanism.randomise(values, derived_key(self._key, part), 1)
         words = Keystream(derived_key(self._order, part)).bytes(WORD_BYTES * len(data))
@@ -341,6 +356,7 @@ def privatise_files(
     folder: str | Path,
     *,
     keep: Sequence[str] = (),
+    missing: str = "refuse",
     secret: Path | None = None,
     engine: Engine | None = None,
     progress: Progress = lambda done, total: None,
@@ -350,13 +366,15 @@ def privatise_files(
     ``asked`` has a mechanism for each column, or is a collection with a column for each question.
     ``keep`` are public columns, or keys of the paths (``region=north/``), that stay as they are;
     nothing else of the input is written. The folder must be one that all workers of the engine see.
+    Missing answers (null, NaN) are refused; with ``missing="skip"`` those to an optional question
+    are people who skipped it.
 
     With ``secret``, a file that is made for it, work that was interrupted goes on where it ended;
     the file is removed in the end. It must never reach those who get the reports: with it, they
     could undo them. Without it, the secret is kept in memory only, and work that ends with an error
     leaves nothing. Returns the number of rows.
     """
-    plan, place = Plan(reports_of(asked), tuple(keep)), Path(folder).resolve()
+    plan, place = Plan(reports_of(asked), tuple(keep), missing), Path(folder).resolve()
     _require_folders(plan)
     _require_room(place)
     looked = _looked(find(paths), plan)
@@ -378,8 +396,8 @@ def privatise_files(
 
     with _all_or_nothing(place, coins) if secret is None else nullcontext():
         written = runner.run(job, pieces, before=before if ready else None, watch=watch)
-        if missing := set(written) - _written(place):
-            allowed = f"a folder that all workers share: {min(missing)} is not there"
+        if lost := set(written) - _written(place):
+            allowed = f"a folder that all workers share: {min(lost)} is not there"
             raise InvalidArgument("folder", str(place), allowed)
     shutil.rmtree(place / UNFINISHED)
     for one in (place, *(path for path in place.rglob("*") if path.is_dir())):

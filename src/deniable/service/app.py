@@ -22,7 +22,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from deniable.collection.batches import MEDIA_TYPE as ARROW
 from deniable.collection.manifest import Collection
-from deniable.errors import CorruptData, InvalidArgument, StoreUnavailable
+from deniable.errors import CorruptData, InvalidArgument, StoreUnavailable, TooFew
 from deniable.service import metrics as prometheus
 from deniable.service.access import Access
 from deniable.service.analysis import CHART, FORMATS, Analysis, EstimateQuery, queries_of
@@ -170,7 +170,7 @@ class Service:
             with self._slots:
                 async with self._estimating:
                     found = await run_in_threadpool(ask, query, most)
-        except InvalidArgument as refused:
+        except (InvalidArgument, TooFew) as refused:
             raise Problem("invalid-choice", str(refused)) from None
         if found is None:
             raise Problem("not-found", "There are no reports of this question and round yet.")

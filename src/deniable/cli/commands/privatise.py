@@ -39,6 +39,12 @@ def privatize(
         list[str] | None,
         typer.Option(help="Public column or key of the paths that stays; may be repeated."),
     ] = None,
+    missing: Annotated[
+        str,
+        typer.Option(
+            help="Missing answers to optional questions: refuse, or skip (people skipped them)."
+        ),
+    ] = "refuse",
     secret: Annotated[
         Path | None,
         typer.Option(
@@ -61,6 +67,7 @@ def privatize(
             asked,
             folder,
             keep=keep or (),
+            missing=missing,
             secret=secret,
             engine=runner,
             progress=progress,

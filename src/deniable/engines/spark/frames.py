@@ -127,6 +127,7 @@ def privatize(
     *,
     id: str | None = None,  # noqa: A002
     keep: Sequence[str] = (),
+    missing: str = "refuse",
     ids: bool = False,
     secret: bytes | None = None,
     to: str | None = None,
@@ -134,7 +135,8 @@ def privatize(
     """A DataFrame with a column of reports for each column of answers, one person per row.
 
     ``asked`` has a mechanism for each column, or is a collection with a column for each question.
-    ``keep`` are public columns that stay as they are; no other column stays.
+    ``keep`` are public columns that stay as they are; no other column stays. Missing answers are
+    refused; with ``missing="skip"`` those to an optional question are people who skipped it.
 
     ``id`` is a column that is different in each row. Coins are a function of a secret, the id, the
     column and the answer, so the DataFrame may be evaluated any number of times, in any order: the
@@ -145,7 +147,7 @@ def privatize(
     Without ``id`` coins are fresh, and only a write that commits one attempt of each task is safe:
     ``to``, a folder for Parquet files that does not exist yet. What was written is returned.
     """
-    plan = Plan(reports_of(asked), tuple(keep))
+    plan = Plan(reports_of(asked), tuple(keep), missing)
     if id is None:
         return _fresh(df, plan, ids=ids, secret=secret, to=to)
     if secret is not None and (type(secret) is not bytes or len(secret) != KEY_BYTES):
@@ -217,7 +219,9 @@ class PrivatiseFreshly:
             yield self._with_kept(batch, [self._column(batch, r) for r in self.plan.reports])
 
     def _column(self, batch: Any, report: Report) -> NDArray[Any]:
-        return report.mechanism.randomise(encoded(report, batch), draw_key(None), 1)
+        return report.mechanism.randomise(
+            encoded(report, batch, self.plan.missing), draw_key(None), 1
+        )
 
     def _with_kept(self, batch: Any, columns: list[NDArray[Any]]) -> Any:
         made = {r.name: to_column(c) for r, c in zip(self.plan.reports, columns, strict=True)}
@@ -248,7 +252,7 @@ class PrivatiseRows(PrivatiseFreshly):
         return derived_key(self.secret, "deniable rows", use, *names)
 
     def _of(self, batch: Any, report: Report, ids: list[bytes]) -> NDArray[Any]:
-        values = encoded(report, batch)
+        values = encoded(report, batch, self.plan.missing)
         coins = row_coins(
             self._key("coins", report_name(report)), ids, values, report.mechanism.coin_words
         )
