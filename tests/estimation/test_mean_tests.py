@@ -1,6 +1,7 @@
 """Tests of means: their size and power, exact where reports are one of two, and what is refused."""
 
 import math
+import re
 
 import numpy as np
 import pytest
@@ -128,6 +129,9 @@ def test_results_say_what_was_found():
     assert found.hypothesis == "the mean is 50"
     assert found.sentence.startswith("The mean differs from 50: it is estimated as 3")
     assert found.note == ""
+    births = dn.DRR(dn.Number(1900, 2000), epsilon=2.0)
+    shown = dn.mean_test(tally_of(births, 1900 + sampled(5_000)), 1950.25).sentence
+    assert re.match(r"The mean differs from 1,950\.25: it is estimated as 1,93\d\.\d\d? \(p", shown)
     nothing = dn.mean_test(tally, 35, alternative="greater")
     assert nothing.sentence.startswith("The reports do not show that the mean is above 35:")
     assert "A difference of 5 would be found with probability" in nothing.note
@@ -230,7 +234,7 @@ def test_sample_sizes_are_those_of_the_specification():
 
 def test_as_many_respondents_as_planned_give_the_power():
     m = dn.DRR(HOURS, epsilon=1.0)
-    for plan in ({}, {"alternative": "greater"}, {"confidence": 0.99}, {"power": 0.95}):
+    for plan in ({}, {"alternative": "greater", "confidence": 0.9, "power": 0.7}):
         n = dn.sample_size(m, 5, mean=35, **plan)
         power = plan.pop("power", 0.8)
         found = dn.mean_test(tally_of(m, sampled(n)), 35, **plan)

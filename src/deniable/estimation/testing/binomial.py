@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -37,6 +38,11 @@ class BinomialTest:
     def effect(self) -> float:
         """The estimated mean less the one that is tested."""
         return self.binary.mean(self.binary.upper / self.n) - self.value
+
+    @property
+    def spread(self) -> float:
+        """The standard error of the effect, at most."""
+        return (self.binary.high - self.binary.low) / (2 * math.sqrt(self.n))
 
     @property
     def p_value(self) -> float:

@@ -135,9 +135,10 @@ class _Sample:
             raise InvalidArgument("other", other, allowed)
         return float(other)
 
-    def answer(self, x: float) -> str:
-        """A number of 0..1 in the unit of the answers, as people read it."""
-        return _plain(self.mechanism.domain.lo + self.width * x)
+    def answer(self, x: float, error: float) -> str:
+        """A number of 0..1 in the unit of the answers, to the second digit of its error."""
+        places = 1 - math.floor(math.log10(self.width * error))
+        return _plain(round(self.mechanism.domain.lo + self.width * x, places))
 
 
 def _of_one(one: _Sample, value: float, alternative: str, confidence: float) -> TestResult:
@@ -182,7 +183,9 @@ def _result(
     low, high = test.interval(*limits)
     return TestResult(
         hypothesis=hypothesis,
-        sentence=_sentence(claim, [first.answer(x) for x in means], test.p_value, found),
+        sentence=_sentence(
+            claim, [first.answer(x, test.spread) for x in means], test.p_value, found
+        ),
         note=_note(samples, test, None if found else power),
         measure=test.measure,
         statistic=test.statistic,
@@ -227,8 +230,8 @@ def _note(
 
 
 def _plain(number: float) -> str:
-    """As people write it, with four digits that count: 43,120."""
-    return f"{float(f'{number:.4g}'):,.12g}"
+    """As people write it: 43,120."""
+    return f"{number:,.12g}"
 
 
 def _refuse_same_people(one: Source, two: Source) -> None:

@@ -21,7 +21,7 @@ LEAST_REPORTS = 30
 #: The standard deviation of numbers of 0..1 that is reckoned with unless another is planned.
 USUAL_SD = 0.2
 #: Numbers that stand for those that are expected.
-PLANNED = 1_000
+PLANNED = 500
 
 
 def sample_size(
