@@ -7,7 +7,8 @@ from deniable.conformance import exact_coins, laws_of
 from twins import TWINS
 
 SLOW = {"bulk_channel", "bulk_supports", "simulated_errors", "simulated_counts", "coverage",
-        "reproducible", "fresh_coins", "decoders", "largest_likelihood"}  # fmt: skip
+        "reproducible", "fresh_coins", "decoders", "largest_likelihood", "covered_shares",
+        "quantiles"}  # fmt: skip
 #: Slow laws about reports that are made one by one.
 SINGLE = {"single_supports", "one_path"}
 #: Slow laws that no twin is spared.

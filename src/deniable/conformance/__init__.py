@@ -33,6 +33,7 @@ from deniable.conformance.channel import (
     tally_bytes,
     value_semantics,
 )
+from deniable.conformance.distributions import DISTRIBUTION_LAWS
 from deniable.conformance.frequencies import FREQUENCY_LAWS
 from deniable.conformance.members import (
     FALSE_ALARM,
@@ -76,7 +77,11 @@ CHANNEL_LAWS: tuple[Law, ...] = (
 
 
 #: What holds for the estimates of a task, by its name; a new task adds its own.
-TASK_LAWS: dict[str, tuple[Law, ...]] = {"frequencies": FREQUENCY_LAWS, "mean": MEAN_LAWS}
+TASK_LAWS: dict[str, tuple[Law, ...]] = {
+    "frequencies": FREQUENCY_LAWS,
+    "mean": MEAN_LAWS,
+    "distribution": DISTRIBUTION_LAWS,
+}
 
 
 def laws_of(family: Family) -> tuple[Law, ...]:

@@ -15,8 +15,7 @@ from deniable.arrays import Counts, Floats
 from deniable.conformance.members import FALSE_ALARM, check
 from deniable.core.tally import Tally
 from deniable.estimation import MEANS, Numbers
-from deniable.estimation.frequencies.intervals import two_sided_z
-from deniable.estimation.numbers.task import CONFIDENCE
+from deniable.estimation.numbers.task import CONFIDENCE, mean_of, rounded_half_width
 from deniable.mechanisms.numbers import NumberMechanism
 from deniable.mechanisms.numbers.scores import Scores
 from deniable.privacy import exact_channel
@@ -136,7 +135,8 @@ def simulated_errors(family: Family) -> None:
             least, formula = m.least_variance(float(x.mean()), n), m.variance_for(x, n)
             found = f"the variance {formula} is below the least, {least}"
             check(formula < least * (1 - 1e-9), "simulated_errors", m, found)
-            errors = [mean - x.mean() for mean, _ in _simulated(m, x, runs)]
+            told = np.mean([float(m.told(v)) for v in m.domain.encode(_answers(m, x)).tolist()])
+            errors = [mean - told for mean, _ in _simulated(m, x, runs)]
             square = float(np.sum(np.square(errors))) / formula
             p_value = 2 * min(float(chi2.cdf(square, runs)), float(chi2.sf(square, runs)))
             found = f"errors are {square / runs:.3f} of the formula, p-value {p_value:.1e}"
@@ -175,15 +175,17 @@ def _populations(n: int) -> dict[str, Floats]:
 
 def _simulated(m: NumberMechanism, x: Floats, runs: int) -> list[tuple[float, float]]:
     """Means of several collections of the same answers, and half widths: numbers of 0..1."""
-    lo, width = m.domain.lo, m.domain.hi - m.domain.lo
-    answers = np.tile(lo + width * x, runs)
-    data, n = m.privatize(answers, np.random.default_rng(21)).data, len(x)
+    data, n = m.privatize(np.tile(_answers(m, x), runs), np.random.default_rng(21)).data, len(x)
     found = []
     for first in range(0, len(data), n):
         moments = m.moments(m.count(data[first : first + n]), n)
-        half = two_sided_z(CONFIDENCE) * moments.variance_about(everyone=False) ** 0.5
-        found.append((moments.mean, half))
+        one = mean_of(moments, CONFIDENCE, everyone=False)
+        found.append((one.value, one.interval[1] - one.value))
     return found
+
+
+def _answers(m: NumberMechanism, x: Floats) -> Floats:
+    return m.domain.lo + (m.domain.hi - m.domain.lo) * x
 
 
 def _estimate(m: NumberMechanism, counts: Any, n: int) -> Numbers:
@@ -203,7 +205,8 @@ def decoders(family: Family) -> None:
             check(not low < e.mean < high, "decoders", m, "an interval without its estimate")
             error = m.moments(counts, n).variance_about(everyone=False) ** 0.5
             half, width = (high - low) / 2, m.domain.hi - m.domain.lo
-            other = abs(half / width / error / two_sided_z(CONFIDENCE) - 1) > 1e-9
+            usual = rounded_half_width(error, m.rounding, CONFIDENCE)
+            other = abs(half / width / usual - 1) > 1e-9
             check(other, "decoders", m, f"{half} is not the half width of a normal interval")
             same = (e.mean, e.mean_interval) == (again.mean, again.mean_interval)
             check(not same, "decoders", m, "two answers to one question")

@@ -9,9 +9,10 @@ from deniable.estimation.estimate import Estimate, Frequencies, Quantity
 from deniable.estimation.frequencies.methods import METHODS
 from deniable.estimation.frequencies.task import FREQUENCIES
 from deniable.estimation.numbers.estimate import Numbers
-from deniable.estimation.numbers.task import MEANS
+from deniable.estimation.numbers.task import DISTRIBUTIONS, MEANS
 
 __all__ = [
+    "DISTRIBUTIONS",
     "FREQUENCIES",
     "MEANS",
     "METHODS",

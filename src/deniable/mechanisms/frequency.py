@@ -9,6 +9,7 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Iterable
 from fractions import Fraction
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Self
 
 import numpy as np
@@ -229,8 +230,13 @@ class Supports(FrequencyOracle):
         return counts
 
     def unbiased(self, counts: Counts, n: int) -> Floats:
-        supports = np.asarray(self.supports(counts, n))
-        return (supports / n - float(self.q)) / float(self.p - self.q)
+        supports, (q, gap) = np.asarray(self.supports(counts, n)), self._gap
+        return (supports / n - q) / gap
+
+    @cached_property
+    def _gap(self) -> tuple[float, float]:
+        """q and p - q: fractions are slow."""
+        return float(self.q), float(self.p - self.q)
 
     def variance_line(self, f: Floats, n: int) -> Line:
         return support_line(self.p, self.q, f)

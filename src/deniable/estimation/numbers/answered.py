@@ -11,7 +11,7 @@ import numpy as np
 
 from deniable.estimation.estimate import Skipped
 from deniable.estimation.frequencies.intervals import two_sided_z
-from deniable.estimation.numbers.estimate import MEAN, Statistic
+from deniable.estimation.numbers.statistic import MEAN, Statistic
 from deniable.estimation.ratios import Residual, ratio_errors, ratio_intervals, require_enough
 from deniable.mechanisms.numbers.answered import Answered
 from deniable.mechanisms.numbers.base import LARGEST

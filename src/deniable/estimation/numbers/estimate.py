@@ -2,41 +2,28 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Any, NamedTuple, Self
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import Any, Self
 
 import numpy as np
 
-from deniable.errors import InvalidArgument
+from deniable.arrays import Floats
+from deniable.errors import InvalidArgument, is_number
 from deniable.estimation.estimate import Estimate, Quantity
-from deniable.exports import SHOWN
-
-#: The rows of `Numbers`, of which every mechanism knows the first.
-MEAN, DEVIATION = "mean", "standard deviation"
-
-
-class Statistic(NamedTuple):
-    """One number about all answers, in their unit."""
-
-    name: str
-    value: float
-    standard_error: float
-    #: (low, high).
-    interval: tuple[float, float]
-
-    def scaled(self, lo: float, hi: float) -> Statistic:
-        """That of answers from lo to hi, of one that is about numbers from 0 to 1."""
-        width, (low, high) = hi - lo, self.interval
-        ends = (lo + width * low, lo + width * high)
-        return Statistic(self.name, lo + width * self.value, width * self.standard_error, ends)
+from deniable.estimation.numbers.distribution import Distribution
+from deniable.estimation.numbers.statistic import DEVIATION, MEAN, Statistic, plain
+from deniable.exports import SHOWN, Exports
 
 
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)
 class Numbers(Estimate):
     """The mean of answers that are numbers from ``lo`` to ``hi``, and how they are spread.
 
-    Where answers are ``clipped``, those outside count as the nearer end.
+    Where answers are ``clipped``, those outside count as the nearer end. If the reports tell the
+    distribution, there are quantiles and their standard deviation, too.
     """
 
     heading = "statistic"
@@ -47,13 +34,16 @@ class Numbers(Estimate):
     lo: float
     hi: float
     clipped: bool = True
+    distribution: Distribution | None = None
+    #: What was asked beside the rows: shares of answers.
+    asked: tuple[Statistic, ...] = ()
 
     @classmethod
     def of(cls, statistics: Sequence[Statistic], **about: Any) -> Self:
         """An estimate with these rows, the mean first."""
         names, values, errors, intervals = zip(*statistics, strict=True)
         lo, hi = about["lo"], about["hi"]
-        words = f"answers {'clipped to' if about['clipped'] else 'in'} [{_plain(lo)}, {_plain(hi)}]"
+        words = f"answers {'clipped to' if about['clipped'] else 'in'} [{plain(lo)}, {plain(hi)}]"
         columns = (np.array(values), np.array(errors), np.array(intervals))
         one = Quantity(*columns, limits=(lo, hi), words=words)
         return cls(labels=names, quantities={"estimate": one}, **about)
@@ -72,6 +62,17 @@ class Numbers(Estimate):
         """(low, high)."""
         return self.statistic(MEAN).interval
 
+    @property
+    def variance(self) -> float:
+        """The variance of the answers."""
+        return self.statistic(DEVIATION).value ** 2
+
+    @property
+    def variance_interval(self) -> tuple[float, float]:
+        """(low, high): the squares of those of the standard deviation."""
+        low, high = self.statistic(DEVIATION).interval
+        return low**2, high**2
+
     def statistic(self, name: str) -> Statistic:
         """One of the rows."""
         if name not in self.labels:
@@ -79,6 +80,90 @@ class Numbers(Estimate):
         row, one = self.labels.index(name), self.quantities["estimate"]
         low, high = one.intervals[row].tolist()
         return Statistic(name, float(one.values[row]), float(one.standard_errors[row]), (low, high))
+
+    # ---- the distribution
+
+    def cdf(self, x: float) -> Statistic:
+        """The share of answers that are at most ``x``.
+
+        Without a step, an answer at the edge of two bins belongs to the upper one.
+        """
+        place = self._known.bins.up_to(_number("x", x))
+        return self._known.between(f"share up to {plain(x)}", 0.0, place)
+
+    def range(self, low: float, high: float) -> Statistic:
+        """The share of answers from ``low`` to ``high``, both included where there are steps."""
+        bins = self._known.bins
+        first, last = bins.below(_number("low", low)), bins.up_to(_number("high", high))
+        if low > high:
+            raise InvalidArgument("high", high, f"at least low = {low:g}")
+        name = f"share from {plain(low)} to {plain(high)}"
+        return self._known.between(name, first, max(first, last))
+
+    def quantile(self, p: float) -> Statistic:
+        """The number that a share ``p`` of all answers is up to: 0.5 for the median.
+
+        Its interval has all numbers c for which the interval of `cdf` holds p. Half of its width,
+        over z, stands for a standard error.
+        """
+        if not is_number(p) or not 0 < p < 1:
+            raise InvalidArgument("p", p, "a number between 0 and 1")
+        return self._known.quantile(float(p))
+
+    @property
+    def median(self) -> Statistic:
+        """`quantile` of 0.5."""
+        return self.quantile(0.5)
+
+    def with_asked(
+        self,
+        cdf: Sequence[float],
+        quantiles: Sequence[float],
+        ranges: Sequence[tuple[float, float]],
+    ) -> Self:
+        """The same with more statistics below the rows."""
+        for pair in ranges:
+            if not isinstance(pair, Sequence) or len(pair) != 2:
+                raise InvalidArgument("range", pair, "two numbers")
+        found = [*map(self.cdf, cdf), *map(self.quantile, quantiles)]
+        found += [self.range(*pair) for pair in ranges]
+        return replace(self, asked=tuple(found)) if found else self
+
+    @property
+    def density(self) -> Bars:
+        """The shares of all bins by the method, and the intervals of the CDF, as a table."""
+        return Bars(self, self._known)
+
+    @property
+    def bins(self) -> Floats:
+        """The edges of the bins, from the first to the last."""
+        return self._known.bins.edges
+
+    @property
+    def at_ends(self) -> tuple[Statistic, Statistic]:
+        """The shares of the first and of the last bin, where answers are that were clipped."""
+        found, k = self._known, self._known.bins.size
+        return (
+            found.between("share in the first bin", 0.0, 1.0),
+            found.between("share in the last bin", k - 1.0, float(k)),
+        )
+
+    @property
+    def _known(self) -> Distribution:
+        if self.distribution is None:
+            allowed = "one for distributions, such as HH, with some reports about each level"
+            raise InvalidArgument("mechanism", self.source, allowed)
+        return self.distribution
+
+    # ---- exports
+
+    def columns(self) -> dict[str, list[Any]]:
+        """The rows, and below them what was asked."""
+        found = super().columns()
+        for name, value, error, (low, high) in self.asked:
+            for column, one in zip(found.values(), (name, value, error, low, high), strict=True):
+                column.append(one)
+        return found
 
     def shown(self, most: int = SHOWN) -> list[int]:
         """The first rows."""
@@ -95,5 +180,51 @@ class Numbers(Estimate):
         return self.quantities["estimate"].words
 
 
-def _plain(number: float) -> str:
-    return f"{number:,.12g}"
+@dataclass(frozen=True, eq=False)
+class Bars(Exports):
+    """The estimated distribution, bin by bin."""
+
+    numbers: Numbers = field(repr=False)
+    distribution: Distribution = field(repr=False)
+
+    entries = "bins"
+    chosen = "first"
+
+    @cached_property
+    def shares(self) -> Floats:
+        """The share of each bin, by the method."""
+        return self.distribution.density
+
+    def columns(self) -> dict[str, list[Any]]:
+        """For each bin its ends, its share, and F at its upper end: unbiased, cut to 0..1."""
+        edges, found = self.distribution.bins.edges, self.distribution
+        low, high = (np.clip(end, 0.0, 1.0)[1:] for end in found.band)
+        return {
+            "low": edges[:-1].tolist(),
+            "high": edges[1:].tolist(),
+            "share": self.shares.tolist(),
+            "density": (self.shares / np.diff(edges)).tolist(),
+            "cdf": np.clip(found.cdf, 0.0, 1.0)[1:].tolist(),
+            "cdf_low": low.tolist(),
+            "cdf_high": high.tolist(),
+        }
+
+    @property
+    def about(self) -> dict[str, Any]:
+        """What the numbers are."""
+        return self.numbers.about
+
+    @property
+    def interval_words(self) -> str:
+        """What the intervals are, in words."""
+        return self.numbers.interval_words
+
+    def shown(self, most: int = SHOWN) -> list[int]:
+        """The first rows."""
+        return list(range(min(most, len(self.shares))))
+
+
+def _number(name: str, x: float) -> float:
+    if not is_number(x) or math.isnan(x):
+        raise InvalidArgument(name, x, "a number")
+    return float(x)

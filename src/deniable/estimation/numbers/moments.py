@@ -28,6 +28,7 @@ def pooled(parts: Sequence[Moments], variances: Sequence[float]) -> Moments:
         variance=float(w**2 @ [part.variance for part in parts]),
         least=float(w**2 @ [part.least for part in parts]),
         largest=float(w**2 @ [part.largest for part in parts]) + between * LARGEST,
+        rounding=float(w @ [part.rounding for part in parts]),
         **_squares(w, parts),
     )
 

@@ -1,9 +1,10 @@
-"""The tasks of numbers: what all mechanisms for them estimate, and the task of their mean."""
+"""The tasks of numbers: what all mechanisms for them estimate, their mean, their distribution."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from functools import cache, partial
 from typing import Any
 
@@ -12,26 +13,96 @@ import numpy as np
 from deniable.arrays import Floats
 from deniable.core.mechanism import Mechanism
 from deniable.core.stored import Source
-from deniable.core.task import SKIPPED_SHARE, Expectation, Task, people_needed, register_task
+from deniable.core.tally import Tally
+from deniable.core.task import (
+    SKIPPED_SHARE,
+    Expectation,
+    Query,
+    Task,
+    people_needed,
+    register_task,
+)
 from deniable.errors import InvalidArgument, require_type
-from deniable.estimation.estimate import Skipped, check_population
-from deniable.estimation.frequencies.intervals import check_confidence, two_sided_z
+from deniable.estimation.estimate import Skipped, check_population, points
+from deniable.estimation.frequencies.intervals import (
+    check_confidence,
+    simultaneous_confidence,
+    two_sided_z,
+)
 from deniable.estimation.numbers.answered import mean_among, pooled_answers
-from deniable.estimation.numbers.estimate import MEAN, Numbers, Statistic
+from deniable.estimation.numbers.density import penalised
+from deniable.estimation.numbers.distribution import Distribution, Shares
+from deniable.estimation.numbers.estimate import Numbers
 from deniable.estimation.numbers.moments import pooled
+from deniable.estimation.numbers.statistic import DEVIATION, MEAN, QUANTILES, Statistic, plain
 from deniable.estimation.parts import about_one_question, tally_of
 from deniable.estimation.testing.planning import mean_sample_size
-from deniable.mechanisms.numbers import NumberMechanism
+from deniable.mechanisms.numbers import Moments, NumberMechanism
+from deniable.mechanisms.numbers.base import LARGEST
 
 METHOD = "unbiased"
+#: Decoders of the density that quantiles are taken from.
+DENSITIES: dict[str, Callable[[Shares], Floats]] = {
+    "penalised": lambda shares: penalised(shares.observed()),
+    METHOD: lambda shares: shares.likely,
+}
 CONFIDENCE = 0.95
-#: Half widths of the 95 % interval, as shares of hi - lo.
+#: Half widths of the 95 % interval, as shares of hi - lo, or of all answers.
 GOOD, HOPELESS = 0.025, 0.1
 #: The variance of numbers that are evenly spread over 0..1, which weights are made for.
 UNIFORM = 1 / 12
 #: Errors among those who answer are told for numbers with this beta law: 0.35 on average, with a
 #: standard deviation of 0.2.
 PLANNED = 1.640625, 3.046875
+
+
+def _has_bins(mechanism: Mechanism) -> bool:
+    """Whether reports tell a distribution."""
+    return "distribution" in mechanism.tasks
+
+
+def _two_numbers(text: str) -> tuple[float, float]:
+    """From text like 10..20."""
+    low, _, high = text.partition("..")
+    return float(low), float(high)
+
+
+@dataclass(frozen=True)
+class Choices:
+    """What the caller of `NumbersTask.estimate` wants, checked before any work is done."""
+
+    confidence: float = CONFIDENCE
+    population: str = "respondents"
+    simultaneous: bool = False
+    cdf: Sequence[float] = ()
+    quantile: Sequence[float] = ()
+    range: Sequence[tuple[float, float]] = ()
+
+    @classmethod
+    def of(cls, given: dict[str, Any]) -> Choices:
+        if unknown := given.keys() - vars(cls()).keys():
+            raise InvalidArgument("options", sorted(unknown), f"made of {', '.join(vars(cls()))}")
+        return cls(**given)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "confidence", check_confidence(self.confidence))
+        check_population(self.population)
+        require_type("simultaneous", self.simultaneous, bool)
+        for name in ("cdf", "quantile", "range"):
+            require_type(name, getattr(self, name), Sequence)
+
+    @property
+    def everyone(self) -> bool:
+        return self.population == "everyone"
+
+    def each(self, bins: int) -> float:
+        """The confidence of each interval: the mean, and with bins the deviation and k - 1 edges.
+
+        Intervals of a single number are simultaneous in any case.
+        """
+        if not self.simultaneous or not bins:
+            return self.confidence
+        return simultaneous_confidence(self.confidence, bins + 1)
 
 
 class NumbersTask(Task):
@@ -42,49 +113,76 @@ class NumbersTask(Task):
     """
 
     default = METHOD
+    queries = {
+        "cdf": Query(
+            "Share of answers up to", "a number", several=True, read=float, suits=_has_bins
+        ),
+        "quantile": Query(
+            "Number that this share of answers is up to",
+            "a share, such as 0.5 for the median",
+            several=True,
+            read=float,
+            suits=_has_bins,
+        ),
+        "range": Query(
+            "Share of answers from ... to ...",
+            "two numbers, such as 10..20",
+            several=True,
+            read=_two_numbers,
+            suits=_has_bins,
+        ),
+    }
 
     def methods(self, mechanism: Mechanism) -> list[str]:
-        return [METHOD]
+        return list(DENSITIES) if _has_bins(mechanism) else [METHOD]
 
     def estimate(
-        self,
-        parts: Sequence[Source],
-        method: str | None = None,
-        *,
-        confidence: float = CONFIDENCE,
-        population: str = "respondents",
-        simultaneous: bool = False,
-        **options: Any,
+        self, parts: Sequence[Source], method: str | None = None, **choices: Any
     ) -> Numbers:
-        """The mean of all answers with a normal interval.
+        """The mean of all answers with an interval, how they are spread, and quantiles.
 
-        It is unbiased, so it may lie beyond lo or hi if there are few reports, and intervals are
-        not cut: they are meant for computations with other unbiased numbers, as those of
+        The mean is unbiased, so it may lie beyond lo or hi if there are few reports, and its
+        interval is not cut: it is meant for computations with other unbiased numbers, as those of
         frequencies are. Parts of several mechanisms are weighted by their inverse variances.
-        Intervals of a single number are ``simultaneous`` in any case. If the question may be
-        skipped, the mean is that of those who answered, with an interval for ratios (`answered`).
+
+        ``method`` is the density that says where in its interval a quantile is: "penalised" is
+        smooth, "unbiased" has no model. Intervals are the same for all. ``cdf``, ``quantile`` and
+        ``range`` ask for more. If ``simultaneous``, all intervals hold together: by Bonferroni's
+        inequality those of the mean, the standard deviation and F at the k - 1 edges of bins, and
+        all others follow from these. If the question may be skipped, the mean is that of those who
+        answered, with an interval for ratios (`answered`).
         """
-        _check(method, options)
-        level = check_confidence(confidence)
-        everyone = check_population(population) == "everyone"
-        require_type("simultaneous", simultaneous, bool)
+        wanted = Choices.of(choices)
         merged = about_one_question(parts)
+        chosen = self._method(method, merged)
+        tallies = [tally_of(part) for part in merged]
         domain = _numbers(merged[0].mechanism).domain
-        n, mean, skipped = _mean(merged, level, everyone=everyone)
-        return Numbers.of(
-            [mean.scaled(domain.lo, domain.hi)],
+        distribution = _distribution(tallies, chosen, wanted)
+        rows, skipped = _rows(tallies, distribution, wanted)
+        estimate = Numbers.of(
+            rows,
             lo=domain.lo,
             hi=domain.hi,
             clipped=domain.outside == "clip",
-            n=n,
-            method=METHOD,
-            confidence=level,
+            n=sum(tally.n for tally in tallies),
+            method=chosen,
+            confidence=wanted.confidence,
             source="; ".join(dict.fromkeys(str(part.mechanism) for part in merged)),
             errors="normal" if skipped is None else "ratio",
-            population=population,
-            simultaneous=simultaneous,
+            population=wanted.population,
+            simultaneous=wanted.simultaneous,
             skipped=skipped,
+            distribution=distribution,
         )
+        return estimate.with_asked(wanted.cdf, wanted.quantile, wanted.range)
+
+    def _method(self, method: Any, parts: Sequence[Source]) -> str:
+        known = self.methods(parts[0].mechanism)
+        if method is None:
+            return self.default if self.default in known else METHOD
+        if not isinstance(method, str) or method not in known:
+            raise InvalidArgument("method", method, f"one of {', '.join(known)}")
+        return method
 
     def sample_size(self, mechanism: Mechanism, difference: float, **plan: Any) -> int:
         return mean_sample_size(_numbers(mechanism), difference, **plan)
@@ -115,8 +213,9 @@ class MeanTask(NumbersTask):
     def half_width(
         self, mechanism: Mechanism, n: int, *, sampled: bool = False, skipped: float | None = None
     ) -> float:
-        error = self.error(mechanism, n, sampled=sampled, skipped=skipped)
-        return two_sided_z(CONFIDENCE) * error
+        m, width = _numbers(mechanism), _width(mechanism)
+        error = self.error(mechanism, n, sampled=sampled, skipped=skipped) / width
+        return width * rounded_half_width(error, m.rounding, CONFIDENCE)
 
     def expectation(
         self, mechanism: Mechanism, n: int, *, sampled: bool = False, skipped: float | None = None
@@ -124,7 +223,7 @@ class MeanTask(NumbersTask):
         domain, width = _numbers(mechanism).domain, _width(mechanism)
         half_width = partial(self.half_width, mechanism, sampled=sampled, skipped=skipped)
         found, good = half_width(n), GOOD * width
-        middle = _plain(domain.lo + width / 2)
+        middle = plain(domain.lo + width / 2)
         return Expectation(
             half_width=found,
             good=good,
@@ -136,33 +235,120 @@ class MeanTask(NumbersTask):
         )
 
 
-def _check(method: Any, options: dict[str, Any]) -> None:
-    if method is not None and (not isinstance(method, str) or method != METHOD):
-        raise InvalidArgument("method", method, f"{METHOD!r} for a mean")
-    if options:
-        allowed = "confidence, population or simultaneous for a mean"
-        raise InvalidArgument("options", sorted(options), allowed)
+class DistributionTask(NumbersTask):
+    """The distribution of the answers."""
+
+    name = "distribution"
+    default = "penalised"
+
+    def error(  # type: ignore[override]  # these are all that may be guessed
+        self, mechanism: Mechanism, n: int, *, sampled: bool = False
+    ) -> float:
+        """That of the share in the lower half of the range, where answers are spread evenly."""
+        return math.sqrt(_numbers(mechanism).share_variance(n, sampled=sampled))
+
+    def half_width(self, mechanism: Mechanism, n: int, *, sampled: bool = False) -> float:
+        return two_sided_z(CONFIDENCE) * self.error(mechanism, n, sampled=sampled)
+
+    def expectation(self, mechanism: Mechanism, n: int, *, sampled: bool = False) -> Expectation:
+        half_width = partial(self.half_width, mechanism, sampled=sampled)
+        found = half_width(n)
+        return Expectation(
+            half_width=found,
+            good=GOOD,
+            hopeless=HOPELESS,
+            people_needed=people_needed(half_width, n, GOOD),
+            sentence=f"The half of the answers up to the median will show as 50 % {points(found)}",
+            error=points(found),
+            target=points(GOOD),
+        )
 
 
-def _mean(
-    parts: Sequence[Source], confidence: float, *, everyone: bool
-) -> tuple[int, Statistic, Skipped | None]:
-    """The number of reports, the mean of answers of 0..1 in them, and who skipped the question."""
-    tallies = [tally_of(part) for part in parts]
+def _distribution(tallies: Sequence[Tally], method: str, wanted: Choices) -> Distribution | None:
+    """The distribution, if the reports tell it."""
+    shares = Shares.of(tallies)
+    if shares is None:
+        return None
+    kinds = {"everyone": wanted.everyone, "simultaneous": wanted.simultaneous}
+    return Distribution(shares, DENSITIES[method](shares), wanted.each(shares.bins.size), **kinds)
+
+
+def _rows(
+    tallies: Sequence[Tally], distribution: Distribution | None, wanted: Choices
+) -> tuple[list[Statistic], Skipped | None]:
+    """The rows of `Numbers`, on the scale of answers, and who skipped the question."""
+    domain, everyone = _numbers(tallies[0].mechanism).domain, wanted.everyone
+    lo, hi = domain.lo, domain.hi
+    if domain.optional:
+        mean, skipped = _answered(tallies, wanted.confidence, everyone=everyone)
+        return [mean.scaled(lo, hi)], skipped
+    found = _pooled(tallies)
+    if distribution is None:
+        return [mean_of(found, wanted.confidence, everyone=everyone).scaled(lo, hi)], None
+    each, quantiles = distribution.each, [distribution.quantile(p) for p in QUANTILES]
+    mean = mean_of(found, each, everyone=everyone)
+    return [mean.scaled(lo, hi), deviation_of(found, each).scaled(0.0, hi - lo), *quantiles], None
+
+
+def mean_of(found: Moments, confidence: float, *, everyone: bool) -> Statistic:
+    """The mean of answers of 0..1.
+
+    Its interval is normal. Where answers are rounded it is as much wider as the largest error of
+    rounding b needs: c standard errors s, with P(|Z + b / s| <= c) = ``confidence``.
+    """
+    error = math.sqrt(found.variance_about(everyone=everyone))
+    half = rounded_half_width(error, found.rounding, confidence)
+    return Statistic(MEAN, found.mean, error, (found.mean - half, found.mean + half))
+
+
+def rounded_half_width(error: float, rounding: float, confidence: float) -> float:
+    """Half of an interval for a normal estimate that is biased by at most ``rounding``."""
+    z = two_sided_z(confidence)
+    if not rounding:
+        return z * error
+    from scipy.optimize import brentq
+    from scipy.special import ndtr
+
+    b = rounding / error
+
+    def missing(c: float) -> float:
+        return confidence - float(ndtr(c - b) - ndtr(-c - b))
+
+    return error * float(brentq(missing, z, z + b))
+
+
+def deviation_of(found: Moments, confidence: float) -> Statistic:
+    """The standard deviation of answers of 0..1.
+
+    It and its interval are the roots of the variance and of the ends of its normal interval.
+    Rounding moves it by no more than the answers. Half of the interval, over z, stands for a
+    standard error.
+    """
+    assert found.spread_variance is not None
+    z = two_sided_z(confidence)
+    half = z * math.sqrt(found.spread_variance)
+    low, high = (math.sqrt(min(max(found.spread + d, 0.0), LARGEST)) for d in (-half, half))
+    low, high = max(low - found.rounding, 0.0), high + found.rounding
+    return Statistic(DEVIATION, math.sqrt(found.spread), (high - low) / (2 * z), (low, high))
+
+
+def _pooled(tallies: Sequence[Tally]) -> Moments:
+    """What all tallies say of the mean."""
     pairs = [(_numbers(tally.mechanism), tally) for tally in tallies]
-    n = sum(tally.n for tally in tallies)
-    if pairs[0][0].domain.optional:
-        answered = [m.answered(tally.counts, tally.n) for m, tally in pairs]
-        usual = [m.variance_among(planned(), t.n, SKIPPED_SHARE, sampled=True) for m, t in pairs]
-        return (n, *mean_among(pooled_answers(answered, usual), confidence, everyone=everyone))
-    moments = pooled(
+    return pooled(
         [m.moments(tally.counts, tally.n) for m, tally in pairs],
         [m.worst_variance(tally.n) + UNIFORM / tally.n for m, tally in pairs],
     )
-    error = math.sqrt(moments.variance_about(everyone=everyone))
-    half = two_sided_z(confidence) * error
-    ends = (moments.mean - half, moments.mean + half)
-    return n, Statistic(MEAN, moments.mean, error, ends), None
+
+
+def _answered(
+    tallies: Sequence[Tally], confidence: float, *, everyone: bool
+) -> tuple[Statistic, Skipped]:
+    """The mean of those who answered, of answers of 0..1, and who skipped the question."""
+    pairs = [(_numbers(tally.mechanism), tally) for tally in tallies]
+    answered = [m.answered(tally.counts, tally.n) for m, tally in pairs]
+    usual = [m.variance_among(planned(), t.n, SKIPPED_SHARE, sampled=True) for m, t in pairs]
+    return mean_among(pooled_answers(answered, usual), confidence, everyone=everyone)
 
 
 @cache
@@ -186,13 +372,9 @@ def _width(mechanism: Mechanism) -> float:
 
 def _error(half_width: float) -> str:
     """An error in words, rounded to two digits."""
-    return f"± {_plain(float(f'{half_width:.2g}'))}"
+    return f"± {plain(float(f'{half_width:.2g}'))}"
 
 
-def _plain(number: float) -> str:
-    """As people write it: 125,000."""
-    return f"{number:,.12g}"
-
-
-MEANS = MeanTask()
+MEANS, DISTRIBUTIONS = MeanTask(), DistributionTask()
 register_task(MEANS)
+register_task(DISTRIBUTIONS)

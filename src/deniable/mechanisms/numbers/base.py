@@ -16,6 +16,7 @@ from deniable.answers.number import GRID, Number
 from deniable.arrays import Counts, Floats
 from deniable.core.domain import Domain
 from deniable.core.mechanism import Mechanism
+from deniable.errors import InvalidArgument
 from deniable.mechanisms.numbers.bins import Binning
 from deniable.mechanisms.numbers.observed import Observed
 
@@ -43,8 +44,7 @@ class Moments:
     largest: float
     #: The covariances of the mean and ``square`` where respondents are a sample, as observed.
     covariances: Floats | None = None
-    #: By how much the mean may be wrong however many reports there are: answers that are rounded
-    #: count as the middle of what they were rounded from.
+    #: `NumberMechanism.rounding`.
     rounding: float = 0.0
 
     @property
@@ -120,7 +120,7 @@ class NumberMechanism(Mechanism):
     """
 
     takes = (Number,)
-    tasks = ("mean",)
+    tasks: ClassVar[tuple[str, ...]] = ("mean",)
     #: Designs that the laws of means try.
     shapes: ClassVar[tuple[dict[str, int], ...]] = ({},)
     #: Collections of each kind that they simulate: fewer where decoding takes longer.
@@ -139,6 +139,15 @@ class NumberMechanism(Mechanism):
     def told(self, value: int) -> Fraction:
         """The number x of an encoded answer, as exactly as the channel tells it."""
         return Fraction(value, GRID)
+
+    @property
+    def rounding(self) -> float:
+        """How far an answer of 0..1 may be from the number that the channel tells.
+
+        Answers in a bin count as its middle, so the mean may be wrong by as much, however many
+        reports there are.
+        """
+        return 0.0
 
     @property
     def square_error(self) -> float:
@@ -186,6 +195,14 @@ class NumberMechanism(Mechanism):
     def binary(self, counts: Counts) -> Binary | None:
         """The counts of reports that are one of two; None if there are more. Run by the analyst."""
         return None
+
+    def share_variance(self, n: int, *, sampled: bool = False) -> float:
+        """The variance of the share of n answers in the lower half of the range, spread evenly.
+
+        That of a fixed population, or, with ``sampled``, of one that the respondents are a sample
+        of. For mechanisms for distributions. Run by the analyst, before anybody is asked.
+        """
+        raise InvalidArgument("mechanism", self, "one for distributions")
 
     @abstractmethod
     def variance_for(self, x: Floats, n: int) -> float:

@@ -43,7 +43,8 @@ class Level(NamedTuple):
 class Binned(NumberMechanism):
     """A mechanism for the distribution of numbers, and so for their mean."""
 
-    trials = 150
+    tasks = ("distribution", "mean")
+    trials = 100
 
     @classmethod
     def unsuited(cls, domain: Domain) -> str | None:
@@ -85,6 +86,10 @@ class Binned(NumberMechanism):
     def told(self, value: int) -> Fraction:
         """The middle of the bin."""
         return Fraction(float(self.binning.middles[self.binning.of(value)]))
+
+    @property
+    def rounding(self) -> float:
+        return self.binning.reach
 
     @cached_property
     def weights(self) -> Floats:
@@ -155,7 +160,7 @@ class Binned(NumberMechanism):
             least=least,
             largest=largest,
             covariances=covariances,
-            rounding=self.binning.reach,
+            rounding=self.rounding,
         )
 
     @cached_property
@@ -201,12 +206,25 @@ class Binned(NumberMechanism):
         Where a level is without a report, all that it adds may be wrong.
         """
         of_sample, fixed = self._worst
-        rarest = float(self.chances.min())
-        fewest = max(n - LOST / rarest, min(n, 1 / rarest))
+        fewest = self._fewest(n)
         empty = float((1 - self.chances) ** n @ np.ptp(self._told[0], axis=1) ** 2)
         if sampled:
             return of_sample / fewest + empty
         return fixed / n + of_sample * (1 / fewest - 1 / n) + empty
+
+    def _fewest(self, n: int) -> float:
+        """So many reports, of which level l gets the share c_l, have variances as large as n do."""
+        rarest = float(self.chances.min())
+        return max(n - LOST / rarest, min(n, 1 / rarest))
+
+    def share_variance(self, n: int, *, sampled: bool = False) -> float:
+        k = self.binning.size
+        row, even = np.arange(k) < k // 2, np.full(k, 1 / k)
+        share = (k // 2) / k
+        rows = [(row @ gain)[None] for gain in self.solved.gains]
+        each = [float(self.variance_of(level, one, even)[0]) for level, one in enumerate(rows)]
+        of_sample = float(each @ (1 / self.chances)) / self._fewest(n)
+        return of_sample if sampled else of_sample - share * (1 - share) / n
 
     @cached_property
     def _worst(self) -> tuple[float, float]:
