@@ -153,13 +153,15 @@ def consent(path, out):
 def kill_enrolments(folder, seed):
     rng = random.Random(int(seed))
     counts = {"killed": 0, "nothing yet": 0, "memo alone": 0, "both": 0}
-    for path, out in homes(folder, 30):
+    for number, (path, out) in enumerate(homes(folder, 600)):
         pace = lasting(partial(consent, path.with_name("other"), os.open(os.devnull, os.O_WRONLY)))
         for _ in range(2):
             counts["killed"] += killed(partial(consent, path, out), 1.3 * pace * rng.random())
             there = path.exists() + path.with_name("memo.enrolled").exists()
             counts[["nothing yet", "memo alone", "both"][there]] += 1
         consent(path, out)
+        if number >= 30 and all(counts.values()):  # a kill falls between them now and then
+            break
     print(json.dumps(counts))
 
 
