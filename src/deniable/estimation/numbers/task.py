@@ -242,16 +242,24 @@ class DistributionTask(NumbersTask):
     default = "penalised"
 
     def error(  # type: ignore[override]  # these are all that may be guessed
-        self, mechanism: Mechanism, n: int, *, sampled: bool = False
+        self, mechanism: Mechanism, n: int, *, sampled: bool = False, skipped: float | None = None
     ) -> float:
-        """That of the share in the lower half of the range, where answers are spread evenly."""
+        """That of the share in the lower half of the range, where answers are spread evenly.
+
+        Of a question that nobody may skip: a share ``skipped`` changes nothing there.
+        """
         return math.sqrt(_numbers(mechanism).share_variance(n, sampled=sampled))
 
-    def half_width(self, mechanism: Mechanism, n: int, *, sampled: bool = False) -> float:
-        return two_sided_z(CONFIDENCE) * self.error(mechanism, n, sampled=sampled)
+    def half_width(
+        self, mechanism: Mechanism, n: int, *, sampled: bool = False, skipped: float | None = None
+    ) -> float:
+        error = self.error(mechanism, n, sampled=sampled, skipped=skipped)
+        return two_sided_z(CONFIDENCE) * error
 
-    def expectation(self, mechanism: Mechanism, n: int, *, sampled: bool = False) -> Expectation:
-        half_width = partial(self.half_width, mechanism, sampled=sampled)
+    def expectation(
+        self, mechanism: Mechanism, n: int, *, sampled: bool = False, skipped: float | None = None
+    ) -> Expectation:
+        half_width = partial(self.half_width, mechanism, sampled=sampled, skipped=skipped)
         found = half_width(n)
         return Expectation(
             half_width=found,
