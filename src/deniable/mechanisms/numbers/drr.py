@@ -27,7 +27,7 @@ from deniable.core.task import SKIPPED_SHARE
 from deniable.mechanisms.numbers.answered import Answered, ScoreSums
 from deniable.mechanisms.numbers.base import LARGEST, Between
 from deniable.mechanisms.numbers.bins import Binning
-from deniable.mechanisms.numbers.observed import Counted
+from deniable.mechanisms.numbers.observed import RESOLUTION, Counted
 from deniable.mechanisms.numbers.scores import PER_STRATUM, Scores, lower_hull, merged
 from deniable.privacy import Guarantee
 from deniable.randomness import SCALE, Coins, Keystream, choice_weight
@@ -287,9 +287,9 @@ class DRR(Scores):
         return counts.reshape(self.outcomes, 1 << self.shown).T
 
     def observed_bins(self, counts: Counts, n: int, binning: Binning) -> Counted:
-        """Counts by stratum and cell; strata whose thresholds stand closer than bins are merged."""
+        """Counts by stratum and cell; strata are merged where that is fine enough."""
         low, high = binning.ends
-        strata = 1 << min(self.shown, math.ceil(math.log2(max(1.0, len(low) / self.ell))))
+        strata = 1 << min(self.shown, math.ceil(math.log2(max(1.0, RESOLUTION / self.ell))))
         below = np.zeros((len(low), strata, self.ell + 2))
         below[:, :, -1] = 1.0
         first, width = np.arange(strata)[:, None] / strata, 1 / strata

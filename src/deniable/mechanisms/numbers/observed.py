@@ -12,6 +12,9 @@ import numpy as np
 from deniable.arrays import Floats
 from deniable.errors import InvalidArgument
 
+#: Outputs that tell numbers apart more finely than into so many parts of the range are merged:
+#: decoders smooth over several such parts, and their time grows with the outputs.
+RESOLUTION = 256
 #: Rows of a channel sum to 1, up to this.
 ROUNDING = 1e-9
 
@@ -99,20 +102,23 @@ class Linear(Observed):
         return int(self.design.shape[1])
 
     def log_likelihood(self, f: Floats) -> float:
-        return -float(((self.z - self.design @ f) ** 2 / self.variances).sum()) / 2
+        root, c = self._reduced
+        return -float(((c - f @ root) ** 2).sum()) / 2
 
     def gradient(self, f: Floats) -> Floats:
-        return np.asarray(self.design.T @ ((self.z - self.design @ f) / self.variances))
+        root, c = self._reduced
+        return np.asarray(root @ (c - f @ root))
 
     def root(self, f: Floats) -> Floats:
-        return self._root
+        return self._reduced[0]
 
     @cached_property
-    def _root(self) -> Floats:
-        """The information is the same for all f, and no wider than there are bins."""
+    def _reduced(self) -> tuple[Floats, Floats]:
+        """R and c, no longer than there are bins and one more, with l(f) = -|c - f R|^2 / 2."""
         from scipy.linalg import qr
         from scipy.sparse import issparse
 
         dense = self.design.toarray() if issparse(self.design) else self.design
-        triangle = qr(dense / np.sqrt(self.variances)[:, None], mode="r", overwrite_a=True)[0]
-        return np.ascontiguousarray(triangle[: self.bins].T)
+        both = np.column_stack([dense, self.z]) / np.sqrt(self.variances)[:, None]
+        triangle = qr(both, mode="r", overwrite_a=True)[0][: self.bins + 1]
+        return np.ascontiguousarray(triangle[:, :-1].T), triangle[:, -1]

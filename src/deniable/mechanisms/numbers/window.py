@@ -19,7 +19,7 @@ from deniable.core.mechanism import batches, mixture_keep, mixture_ratio, pieces
 from deniable.core.registry import register
 from deniable.mechanisms.numbers.bins import Binning
 from deniable.mechanisms.numbers.lattice import MOST_STEPS, Duchi, Lattice
-from deniable.mechanisms.numbers.observed import Counted
+from deniable.mechanisms.numbers.observed import RESOLUTION, Counted
 from deniable.mechanisms.numbers.scores import drawn_mean
 from deniable.privacy import Guarantee, exp_below
 from deniable.randomness import SCALE, Coins, Keystream
@@ -128,7 +128,8 @@ class Window(Lattice):
         below = np.pad(np.cumsum(of_j, axis=1), ((0, 0), (1, 0)))
         first, after = np.maximum(points + 1 - self.width, 0), np.minimum(points, m) + 1
         near = (below[:, after] - below[:, first]) / self.width
-        return Counted(counts, share * near + (1 - share) / self._points)
+        law, starts = share * near + (1 - share) / self._points, points[:: -(-m // RESOLUTION)]
+        return Counted(np.add.reduceat(counts, starts), np.add.reduceat(law, starts, axis=1))
 
     def fill(self, values: NDArray[Any], out: NDArray[Any], keystream: Keystream) -> None:
         from deniable.kernels.direct import draw, keep_or_draw

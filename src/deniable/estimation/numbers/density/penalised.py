@@ -21,7 +21,7 @@ SLOPE = 10.0
 #: Coefficients at most: with more bins the logarithm of the density is a cubic spline.
 MOST_COEFFICIENTS = 256
 #: The longest step of one coefficient, the gain at which steps end, and their largest number.
-LONGEST, GAIN, MOST_STEPS = 5.0, 1e-3, 100
+LONGEST, GAIN, MOST_STEPS = 5.0, 1e-2, 100
 
 
 class Fit(NamedTuple):
