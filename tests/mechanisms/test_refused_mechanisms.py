@@ -79,7 +79,7 @@ TOOLS = {
 }
 #: What takes every mechanism, by its channel alone.
 OF_CHANNELS = {"verify", "audit_mechanism", "shuffled"}
-OF_NUMBERS = OF_CHANNELS | {"inference_risk", "mean_test", "sample_size"}
+OF_NUMBERS = OF_CHANNELS | {"inference_risk", "Rounds.estimate", "mean_test", "sample_size"}
 #: The tools that take a mechanism whose first task is this; "" has none. New tasks say theirs here.
 TAKEN = {"mean": OF_NUMBERS, "distribution": OF_NUMBERS, "": OF_CHANNELS}
 OF_MEMORY = {"Panel", "MemoryMemo"}

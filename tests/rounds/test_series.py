@@ -781,3 +781,48 @@ def test_rounds_are_no_tally(run):
         said = run("estimate", "all.rounds", *more, code=2)
         assert "`deniable series` reads a file of rounds, alone; got '" in said
         assert "all.rounds'" in said
+
+
+# ---- means
+
+
+@pytest.fixture
+def weeks():
+    m, rng = dn.DRR(dn.Number(0, 24), epsilon=2.0), np.random.default_rng(4)
+    rounds = dn.Rounds(m)
+    for week, mean in enumerate((6, 8, 10), 1):
+        rounds.add(f"week {week}", m.privatize(rng.normal(mean, 1, 5_000), rng))
+    return rounds
+
+
+def test_a_series_of_means(weeks):
+    """One estimate a round with its own interval, as a table and as a chart in the unit."""
+    series = weeks.estimate(population="everyone")
+    assert series.values[0] == "mean"
+    for label, numbers, interval in zip(
+        series.rounds, series.numbers, series.intervals, strict=True
+    ):
+        alone = weeks[label].estimate(population="everyone")
+        assert (numbers[0], tuple(interval[0])) == (alone.mean, alone.mean_interval)
+    assert series.rows()[0]["statistic"] == "mean"
+    assert str(series).startswith("unbiased statistics of 15000 reports in 3 rounds")
+    with pytest.raises(InvalidArgument, match="one of shares"):
+        _ = series.frequencies
+    spec = series.chart(truth=[6.0, *[np.nan] * (len(series.values) - 1)])
+    assert "Estimated mean in 3 rounds" in spec["description"]
+    axis = spec["layer"][1]["encoding"]["y"]
+    assert axis["title"] == "answers clipped to [0, 24]"
+    assert axis["scale"] == {"zero": False}
+    cells = list(series.table().columns[2].cells)
+    low, high = series.intervals[0, 0]
+    assert str(cells[0]) == f"{series.numbers[0, 0]:.2f} [{low:.2f}, {high:.2f}]"
+
+
+def test_means_of_rounds_have_a_series_and_nothing_else(weeks, run, tmp_path):
+    file = tmp_path / "weeks"
+    file.write_bytes(weeks.to_bytes())
+    told = json.loads(run("series", str(file), "-f", "json"))
+    assert told["changes"] is None
+    assert told["series"]["values"][0]["round"] == "week 1"
+    for option in ("--pooled", "--baseline=week 1", "--false-alarm=0.1"):
+        assert "'mechanism' must be one" in run("series", str(file), option, code=2)

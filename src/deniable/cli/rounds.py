@@ -11,6 +11,7 @@ from deniable.core.domain import Label
 from deniable.core.reports import Reports
 from deniable.core.tally import Tally
 from deniable.errors import InvalidArgument, MismatchError
+from deniable.mechanisms.frequency import oracle_of
 from deniable.rounds.changes import Changes
 from deniable.rounds.rounds import Round, Rounds
 from deniable.rounds.series import Series
@@ -53,8 +54,9 @@ def study(
     """
     rounds = tallied(collection)
     series = Series.of({label: collection[label] for label in rounds}, method, **choices)
-    asked = comparison or baseline is not None
-    if len(rounds) < 2 or (rounds.mechanism.domain.optional and not asked):
+    asked, mechanism = comparison or baseline is not None, rounds.mechanism
+    comparable = oracle_of(mechanism) is not None and not mechanism.domain.optional
+    if len(rounds) < 2 or not (comparable or asked):
         return Repeated(series, None)
     names: dict[str | None, Any] = {str(label): label for label in rounds}
     first = names.get(baseline, baseline)

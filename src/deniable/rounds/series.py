@@ -14,10 +14,9 @@ from deniable.core.mechanism import Labelled, as_floats
 from deniable.core.reports import Reports
 from deniable.core.tally import Tally
 from deniable.errors import InvalidArgument
-from deniable.estimation import FREQUENCIES, Frequencies
+from deniable.estimation import Estimate, Quantity
 from deniable.estimation.estimate import check_truth
 from deniable.exports import SHOWN, Exports, column
-from deniable.mechanisms.frequency import require_oracle
 from deniable.rounds.rounds import Round, counted, require_reports
 
 
@@ -34,7 +33,7 @@ class Series(Exports):
 
     #: The labels of the rounds.
     rounds: tuple[Round, ...]
-    estimates: tuple[Frequencies, ...]
+    estimates: tuple[Estimate, ...]
 
     @classmethod
     def of(
@@ -42,15 +41,20 @@ class Series(Exports):
     ) -> Series:
         """Estimate every round by itself; choices as in `deniable.combine`."""
         require_reports(rounds)
-        for part in rounds.values():
-            require_oracle(part.mechanism)
-        found = (FREQUENCIES.estimate([part], method, **choices) for part in rounds.values())
+        found = (
+            part.mechanism.task.estimate([part], method, **choices) for part in rounds.values()
+        )
         return cls(tuple(rounds), tuple(found))
 
     @property
     def values(self) -> tuple[Label, ...]:
-        """The values that can be answered."""
+        """The values that can be answered, or what else is estimated: the mean."""
         return self.estimates[0].labels
+
+    @property
+    def quantities(self) -> list[Quantity]:
+        """What the series is of, in each round: the first quantity of its estimate."""
+        return [next(iter(estimate.quantities.values())) for estimate in self.estimates]
 
     @property
     def n(self) -> tuple[int, ...]:
@@ -58,19 +62,26 @@ class Series(Exports):
         return tuple(estimate.n for estimate in self.estimates)
 
     @property
-    def frequencies(self) -> Floats:
+    def numbers(self) -> Floats:
         """Rounds x values."""
-        return np.stack([estimate.frequencies for estimate in self.estimates])
+        return np.stack([one.values for one in self.quantities])
+
+    @property
+    def frequencies(self) -> Floats:
+        """The numbers, of a series of shares."""
+        if not self.quantities[0].share:
+            raise InvalidArgument("series", self, "one of shares; this one has `numbers`")
+        return self.numbers
 
     @property
     def standard_errors(self) -> Floats:
         """Rounds x values."""
-        return np.stack([estimate.standard_errors for estimate in self.estimates])
+        return np.stack([one.standard_errors for one in self.quantities])
 
     @property
     def intervals(self) -> Floats:
         """Rounds x values x (low, high)."""
-        return np.stack([estimate.intervals for estimate in self.estimates])
+        return np.stack([one.intervals for one in self.quantities])
 
     def columns(self) -> dict[str, list[Any]]:
         each = [estimate.columns() for estimate in self.estimates]
@@ -100,7 +111,12 @@ class Series(Exports):
         return list(range(min(most, len(self.rounds) * len(self.values))))
 
     def most_frequent(self, values: Iterable[Label] | None = None, most: int = 6) -> list[int]:
-        """The places of ``values``, or of those most frequent over all rounds."""
+        """The places of ``values``, or of those most frequent over all rounds.
+
+        Of other numbers than shares, the first: the mean.
+        """
+        if values is None and not self.quantities[0].share:
+            return [0]
         if values is None:
             order = np.argsort(-np.average(self.frequencies, axis=0, weights=self.n), kind="stable")
             few: list[int] = order[:most].tolist()
@@ -112,9 +128,9 @@ class Series(Exports):
         return [places[value] for value in wanted]
 
     def aligned(self, truth: Labelled) -> Floats:
-        """The true frequencies (of a simulation), rounds x values."""
-        shape = self.frequencies.shape
-        allowed = f"frequencies of shape {shape} or {shape[1:]}"
+        """The true numbers (of a simulation), rounds x values."""
+        shape, share = self.numbers.shape, self.quantities[0].share
+        allowed = f"{'frequencies' if share else 'numbers'} of shape {shape} or {shape[1:]}"
         columns = _columns(truth)
         if columns is not None:
             ordered = in_order("truth", columns, self.values)
@@ -126,12 +142,12 @@ class Series(Exports):
             given = as_floats("truth", truth, self.values)
         if given.shape not in (shape, shape[1:]):
             raise InvalidArgument("truth", truth, allowed)
-        return np.broadcast_to(check_truth(truth, given), shape)
+        return np.broadcast_to(check_truth(truth, given) if share else given, shape)
 
     def __str__(self) -> str:
         first = self.estimates[0]
         return (
-            f"{first.method} frequencies of {counted(sum(self.n), 'report')} in {self.words}, "
+            f"{first.method} {first.noun} of {counted(sum(self.n), 'report')} in {self.words}, "
             f"{first.source}"
         )
 

@@ -1,4 +1,4 @@
-"""Repeated collections: frequencies over the rounds, and what changed between them."""
+"""Repeated collections: shares or means over the rounds, and what changed between them."""
 
 from __future__ import annotations
 
@@ -23,6 +23,7 @@ from deniable.views.charts import (
     counted,
     interval,
     label_of,
+    number,
     percent,
     places,
     whole,
@@ -44,7 +45,7 @@ def series_chart(
     *,
     title: str | None = None,
 ) -> Spec:
-    """A line with a band of intervals for each of some values, by default the most frequent.
+    """A line with a band of intervals for each of some values: the most frequent, or the mean.
 
     ``truth`` (of a simulation; rounds x values, or values if it is stable) is dotted. A triangle
     above an interval says that the value was flagged as more frequent than in the round it was
@@ -58,12 +59,12 @@ def series_chart(
         "height": HEIGHT,
         "data": {"values": rows},
         "encoding": {"x": _rounds(series), "color": _colours(series, drawn)},
-        "layer": [*_lines(series, known is not None), *_marks(rows)],
+        "layer": [*_lines(series, known is not None), *_marks(series, rows)],
     }
     first = series.estimates[0]
     return whole(
         body,
-        title=title or f"Estimated shares in {series.words}",
+        title=title or f"{first.title} in {series.words}",
         caption=_caption(series, known is not None, len(drawn), changes),
         details=f"{first.method}, {series.interval_words}; {first.source}",
     )
@@ -99,23 +100,37 @@ def _colours(series: Series, drawn: Sequence[int]) -> Spec:
 
 def _lines(series: Series, with_truth: bool) -> list[Spec]:
     """Estimates with their intervals, and the truth; the interval of one round is a rule."""
-    people = "those who answered" if series.estimates[0].skipped else "respondents"
-    share, band = percent("frequency", f"share of {people}"), {"y": percent("low")}
+    number, band = _along(series, "number", _words(series)), {"y": _along(series, "low")}
     band |= {"y2": {"field": "high"}}
     layers: list[Spec] = [
         {"mark": {"type": "area", "opacity": 0.16}, "encoding": band},
-        {"mark": {"type": "line", "strokeWidth": 2}, "encoding": {"y": share}},
+        {"mark": {"type": "line", "strokeWidth": 2}, "encoding": {"y": number}},
         {
             "mark": {"type": "point", "filled": True, "size": 42, "opacity": 1},
-            "encoding": {"y": share},
+            "encoding": {"y": number},
         },
     ]
     if len(series.rounds) == 1:
         layers.append({"mark": {"type": "rule", "strokeWidth": 1.5}, "encoding": band})
     if with_truth:
         dotted = {"type": "line", "strokeWidth": 1.5, "strokeDash": [2, 3]}
-        layers.append({"mark": dotted, "encoding": {"y": percent("truth")}})
+        layers.append({"mark": dotted, "encoding": {"y": _along(series, "truth")}})
     return layers
+
+
+def _words(series: Series) -> str:
+    """What the numbers are."""
+    if not series.quantities[0].share:
+        return series.quantities[0].words
+    people = "those who answered" if series.estimates[0].skipped else "respondents"
+    return f"share of {people}"
+
+
+def _along(series: Series, field: str, words: str | None = None) -> Spec:
+    """The axis of the numbers; that of other numbers than shares need not begin at 0."""
+    if series.quantities[0].share:
+        return percent(field, words)
+    return number(field, words, scale={"zero": False})
 
 
 def _rows(
@@ -123,15 +138,15 @@ def _rows(
 ) -> list[dict[str, Any]]:
     marks = _flags(changes)
     rows = []
-    for r, (label, estimate) in enumerate(zip(series.rounds, series.estimates, strict=True)):
+    for r, (label, one) in enumerate(zip(series.rounds, series.quantities, strict=True)):
         for place, i in enumerate(drawn):
-            low, high = estimate.intervals[i].tolist()
+            low, high = one.intervals[i].tolist()
             row = {
                 "round": str(label),
                 "value": str(series.values[i]),
                 "at": r,
                 "place": place,
-                "frequency": float(estimate.frequencies[i]),
+                "number": float(one.values[i]),
                 "low": low,
                 "high": high,
                 "change": marks.get((label, series.values[i]), ""),
@@ -152,7 +167,7 @@ def _flags(changes: Changes | None) -> dict[tuple[Any, Any], str]:
     }
 
 
-def _marks(rows: list[dict[str, Any]]) -> list[Spec]:
+def _marks(series: Series, rows: list[dict[str, Any]]) -> list[Spec]:
     """Triangles beyond the intervals of flagged values, in the colour of the value."""
     layers = []
     for change, end, away in (("up", "high", -11), ("down", "low", 11)):
@@ -163,7 +178,7 @@ def _marks(rows: list[dict[str, Any]]) -> list[Spec]:
                 {
                     "transform": [{"filter": f"datum.change === '{change}'"}],
                     "mark": triangle,
-                    "encoding": {"y": percent(end)},
+                    "encoding": {"y": _along(series, end)},
                 }
             )
     return layers
@@ -276,14 +291,15 @@ def _with_intervals(series: Series, wanted: Sequence[int]) -> NDArray[np.str_]:
     """Rounds x values, such as 0.502 [0.483, 0.521]; half an interval is 5 last digits or more."""
     limits = series.intervals[:, wanted]
     narrow = max(float(np.diff(limits, axis=2).min()) / 2, 1e-6)
-    digits = int(np.clip(np.ceil(np.log10(5 / narrow)), 3, 6))
+    least = 3 if series.quantities[0].share else 0
+    digits = int(np.clip(np.ceil(np.log10(5 / narrow)), least, 6))
     return np.array(
         [
             [
                 f"{f:.{digits}f} [{low:.{digits}f}, {high:.{digits}f}]"
                 for f, (low, high) in zip(*line, strict=True)
             ]
-            for line in zip(series.frequencies[:, wanted], limits, strict=True)
+            for line in zip(series.numbers[:, wanted], limits, strict=True)
         ]
     )
 
