@@ -98,7 +98,7 @@ def _advice(secret: Path | None) -> str:
     """How to go on."""
     if secret is not None:
         return "Run the same command again to go on."
-    return "Nothing was kept: run the same command again to start anew. --secret keeps work."
+    return "Nothing was kept, so start anew. With --secret, work can go on."
 
 
 def _told(asked: Mapping[str, Mechanism] | Collection) -> list[str]:
