@@ -153,6 +153,10 @@ class Choice(Listed):
         self._freeze(other=other)
 
     @property
+    def is_ordered(self) -> bool:
+        return self.ordered
+
+    @property
     def ids(self) -> tuple[str, ...]:
         return tuple(map(str, self.answers or ()))
 
@@ -328,6 +332,10 @@ class Bins(Listed):
         names = (*bin_names(checked), *([SKIPPED] if optional else []))
         texts = (*names[: len(checked) + 1], *([SKIP_BYTES] if optional else []))
         self._freeze(edges=checked, optional=optional, _size=len(names), labels=names, texts=texts)
+
+    @property
+    def is_ordered(self) -> bool:
+        return True
 
     def encode(self, answers: Any) -> NDArray[Any]:
         numbers, skipped = as_doubles(answers, self.optional)

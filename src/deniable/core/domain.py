@@ -295,6 +295,11 @@ class Domain:
         return None
 
     @property
+    def is_ordered(self) -> bool:
+        """Whether listed answers have an order, that of their indices."""
+        return False
+
+    @property
     def size(self) -> int:
         """The number of values, if they are listed."""
         raise InvalidArgument("domain", self, "a list of answers; give the candidates")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, ClassVar, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 
@@ -14,6 +14,10 @@ from deniable.core.domain import Label
 from deniable.core.mechanism import Labelled, as_floats
 from deniable.errors import InvalidArgument, require_int
 from deniable.exports import SHOWN, Exports, column
+
+if TYPE_CHECKING:
+    from deniable.estimation.frequencies.ordered import Middle, Ordered
+    from deniable.estimation.numbers.statistic import Statistic
 
 #: Whom the numbers are about: the people who answered, or those they are a sample of.
 POPULATIONS = ("respondents", "everyone")
@@ -219,6 +223,8 @@ class Frequencies(Estimate):
     intervals: Floats
     #: For maximum likelihood: an upper bound on the gap to the true maximum, per report.
     certificate: float | None = None
+    #: What is known of the answers in their order, if they have one.
+    order: Ordered | None = None
 
     def __post_init__(self) -> None:
         one = Quantity(self.frequencies, self.standard_errors, self.intervals, True, (0.0, 1.0))
@@ -229,6 +235,46 @@ class Frequencies(Estimate):
         """What the numbers are."""
         known = super().about
         return known if self.certificate is None else {**known, "certificate": self.certificate}
+
+    def cumulative(self) -> Estimate:
+        """The share of the answers up to each one, where they have an order."""
+        values, errors, intervals = self._ordered.cumulative
+        one = Quantity(values, errors, intervals, True, (0.0, 1.0), "share up to this answer")
+        return Estimate(
+            labels=self._ordered.labels,
+            quantities={"cumulative": one},
+            n=self.n,
+            method=self.method,
+            confidence=self.confidence,
+            source=self.source,
+            errors="score",
+            population=self.population,
+            simultaneous=self.simultaneous,
+            skipped=self.skipped,
+        )
+
+    def range(self, first: Label, last: Label) -> Statistic:
+        """The share of the answers from ``first`` to ``last``, where they have an order."""
+        labels = self._ordered.labels
+        for name, answer in (("first", first), ("last", last)):
+            if answer not in labels:
+                raise InvalidArgument(name, answer, f"one of {', '.join(map(str, labels))}")
+        places = labels.index(first), labels.index(last)
+        if places[0] > places[1]:
+            raise InvalidArgument("last", last, f"no answer before {first}")
+        return self._ordered.between(*places)
+
+    @property
+    def median(self) -> Middle:
+        """The first answer up to which there is half of all, where answers have an order."""
+        return self._ordered.middle()
+
+    @property
+    def _ordered(self) -> Ordered:
+        if self.order is None:
+            allowed = "one whose answers have an order: ordered = true, or a number with edges"
+            raise InvalidArgument("question", f"{self.noun} of {self.source}", allowed)
+        return self.order
 
     def most_frequent(self, most: int) -> Self:
         """The same numbers, of at most so many values: the most frequent ones."""

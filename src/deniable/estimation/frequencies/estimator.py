@@ -20,6 +20,7 @@ from deniable.estimation.frequencies.errors.score import analytic
 from deniable.estimation.frequencies.evidence import Decoded, Evidence, Uncertainty
 from deniable.estimation.frequencies.intervals import check_confidence, simultaneous_confidence
 from deniable.estimation.frequencies.methods import DEFAULT_METHOD, OF_COHORTS, decode, find_method
+from deniable.estimation.frequencies.ordered import Ordered
 from deniable.estimation.frequencies.simplex import project
 from deniable.estimation.parts import require_parts
 
@@ -92,7 +93,16 @@ def estimate_from(evidence: Evidence, choices: Choices) -> Frequencies:
         simultaneous=choices.simultaneous,
         skipped=found.skipped,
         certificate=decoded.certificate,
+        order=_order(evidence, found.values, choices),
     )
+
+
+def _order(evidence: Evidence, frequencies: Floats, choices: Choices) -> Ordered | None:
+    """What is known of the answers in their order, if they have one."""
+    if not evidence.domain.is_ordered:
+        return None
+    each = choices.confidence_each(max(1, len(frequencies) - 1))
+    return Ordered(evidence, frequencies, each, choices.simultaneous, choices.sampling)
 
 
 def _shares(evidence: Evidence, decoded: Decoded, choices: Choices) -> Shares:

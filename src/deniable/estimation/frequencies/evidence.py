@@ -14,6 +14,7 @@ from deniable.core.domain import Domain
 from deniable.core.reports import Reports
 from deniable.core.stored import Source, StoredReports
 from deniable.core.tally import Tally
+from deniable.estimation.frequencies.simplex import project
 from deniable.estimation.parts import about_one_question, tally_of
 from deniable.mechanisms.frequency import FrequencyOracle, Line, require_oracle
 
@@ -124,6 +125,16 @@ class Evidence:
         f = np.clip(self.unbiased, 0.0, 1.0)
         parts = zip(self.weights, self.parts, strict=True)
         return np.asarray(sum(w**2 / p.tally.n * p.covariances(f, value) for w, p in parts))
+
+    def sum_variances(self, weights: Floats) -> Floats:
+        """The variance of weighted sums of the unbiased frequencies, row by row of ``weights``.
+
+        But for `chance`, and where frequencies are as likely as any that sum to 1.
+        """
+        f, parts = project(self.unbiased), zip(self.weights, self.parts, strict=True)
+        return np.asarray(
+            sum(w**2 / p.tally.n * (p.mechanism.sum_variances(weights) @ f) for w, p in parts)
+        )
 
 
 @dataclass(frozen=True, eq=False)
