@@ -17,7 +17,8 @@ EXAMPLE: dict[str, Any] = {
             "name": "smoking",
             "ask": "How often do you smoke?",
             "kind": "choice",
-            "answers": ["never", "sometimes", "daily", "rather not say"],
+            "answers": ["never", "sometimes", "daily"],
+            "optional": True,
         },
         {"name": "sick", "ask": "Did you work while sick last month?", "kind": "yes/no"},
         {
@@ -41,20 +42,22 @@ _NOTES = {
     "respondents": "how many you expect; mechanisms are chosen for this number",
     "rounds": "how often the same people are asked",
     "changes": "how many changes of an answer are reported at most",
+    "optional": "people may skip the question; estimates are about those who answer",
 }
 
 
 def to_toml(survey: Mapping[str, Any]) -> str:
     """A survey as the file that `read_survey` reads."""
     lines = []
-    for key, value in survey.items():
-        if key != "questions":
-            note = f"  # {_NOTES[key]}" if key in _NOTES else ""
-            lines.append(f"{key} = {_value(value)}{note}")
+    lines += [_line(*pair) for pair in survey.items() if pair[0] != "questions"]
     for question in survey["questions"]:
-        lines += ["", "[[questions]]"]
-        lines += [f"{key} = {_value(value)}" for key, value in question.items()]
+        lines += ["", "[[questions]]", *(_line(*pair) for pair in question.items())]
     return "\n".join(lines) + "\n"
+
+
+def _line(key: str, value: Any) -> str:
+    note = f"  # {_NOTES[key]}" if key in _NOTES else ""
+    return f"{key} = {_value(value)}{note}"
 
 
 def _value(value: Any) -> str:
