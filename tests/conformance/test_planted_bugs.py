@@ -27,6 +27,7 @@ from deniable.mechanisms import (
     GRR,
     HR,
     LBLH,
+    LDRR,
     LGRR,
     LOLH,
     OLH,
@@ -375,6 +376,28 @@ class CellRoundedDown(DRR):
         return super().cell(value, 0)
 
 
+class FlooredTooHigh(DRR):
+    """The least variance is that of numbers at the ends, where DRR has the most noise."""
+
+    trials = 2  # no simulation is needed
+
+    def least_variance(self, mean, n):
+        return super().least_variance(0.0, n)
+
+
+class OffsetInBulkOnly(LDRR):
+    """Single devices forget their offset, and round all numbers down."""
+
+    def key(self, begun, value):
+        return self.cell(value, 0)
+
+
+class CellsTakenForNumbers(LDRR):
+    """Each number is said to have a draw of its own, so that changes would be paid for."""
+
+    key_is_value = True
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("family", "law"),
@@ -426,6 +449,10 @@ class CellRoundedDown(DRR):
         (SkipAsAnEnd, of_means.exact_skips),
         (CellRoundedDown, laws.bulk_channel),
         (CellRoundedDown, of_means.exact_moments),
+        (FlooredTooHigh, of_means.simulated_errors),
+        (OffsetInBulkOnly, laws.bulk_channel),
+        (OffsetInBulkOnly, of_means.exact_moments),
+        (CellsTakenForNumbers, of_memory.exact_histories),
     ],
     ids=lambda thing: thing.__name__,
 )
