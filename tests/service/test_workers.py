@@ -216,12 +216,13 @@ def test_workers_are_replaced_under_load_and_nothing_is_lost(tmp_path):
 @pytest.mark.crash
 @pytest.mark.slow
 def test_workers_end_with_their_parent(tmp_path):
-    """And by no SIGHUP that comes before they, or it, can do anything about it."""
+    """And by no SIGHUP or SIGINT of a terminal, also before they can do anything about it."""
     served = Served(tmp_path, "--workers", "2")
     os.kill(served.process.pid, signal.SIGHUP)
     served.until(served.workers)
     for pid in served.workers():
         os.kill(pid, signal.SIGHUP)
+        os.kill(pid, signal.SIGINT)
     assert served.ask()[0] == 200
     workers = served.workers()
     served.process.kill()

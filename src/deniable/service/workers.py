@@ -16,7 +16,7 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
-from multiprocessing import get_context
+from multiprocessing import get_context, resource_tracker
 from multiprocessing.connection import Connection, wait
 from multiprocessing.context import SpawnProcess
 from typing import Any
@@ -84,17 +84,22 @@ def work(
 
 
 @contextmanager
-def _hangups_held() -> Iterator[None]:
-    """SIGHUP waits. A process that starts here holds it back for ever, from before its first line:
-    it is for the parent, and must not end a worker that cannot ignore it yet."""
-    if not hasattr(signal, "SIGHUP"):
+def _signals_held() -> Iterator[None]:
+    """SIGHUP and SIGINT wait. A process that starts here holds them back for ever.
+
+    A terminal sends both to all processes, and a worker cannot handle them before its first line.
+    They are for the parent, which ends its workers by SIGTERM.
+    """
+    if not hasattr(signal, "pthread_sigmask"):
         yield
         return
-    signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGHUP])
+    held = [signal.SIGHUP, signal.SIGINT]
+    resource_tracker.ensure_running()  # at its start, it lets SIGINT through
+    signal.pthread_sigmask(signal.SIG_BLOCK, held)
     try:
         yield
     finally:
-        signal.pthread_sigmask(signal.SIG_UNBLOCK, [signal.SIGHUP])
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, held)
 
 
 class Supervisor:
@@ -184,7 +189,7 @@ class Supervisor:
         ours, theirs = self._context.Pipe()
         arguments = (self._job, self._listening, theirs, self._cells, row)
         process = self._context.Process(target=work, args=arguments, daemon=True)
-        with _hangups_held():
+        with _signals_held():
             process.start()
         theirs.close()
         return _Worker(process, ours, row)
