@@ -210,7 +210,9 @@ def test_auto_knows_rounds_and_texts():
     terms = Requirements(Domain(["a", "b", "c"]), 4.0, 10_000, rounds=20, changes=0)
     assert isinstance(terms.choose(), dn.LGRR | dn.LOSUE | dn.LSOUE | dn.LOUE | dn.LOLH)
     assert isinstance(Requirements(Text(), 2.0, 10_000).choose(), dn.ORR | dn.HCMS)
-    assert isinstance(Requirements(dn.Number(0, 24), 2.0, 10_000).choose(), dn.DRR)
+    assert isinstance(Requirements(dn.Number(0, 24), 2.0, 10_000).choose(), dn.HH)
+    again = Requirements(dn.Number(0, 24), 2.0, 10_000, rounds=2)
+    assert again.choose().places == 1  # a manifest allows no drawing again
 
 
 class Spread(MeanTask):

@@ -166,6 +166,9 @@ class Distribution:
         """
         places: Floats = np.arange(self.bins.size + 1, dtype=np.float64)
         row: Floats = np.diff(np.clip(places, first, last))[None]
+        if last <= first or row.min() == 1:
+            certain = float(last > first)
+            return Statistic(name, certain, 0.0, (certain, certain))
         value = float(self.shares.sums(row)[0])
         error = math.sqrt(float(self.shares.variances(row, everyone=self.everyone)[0]))
         low = self._interval(math.ceil(first), math.floor(last))[0]
