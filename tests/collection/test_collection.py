@@ -28,9 +28,7 @@ from deniable.collection.reporting import coin_words, drawn, encoded, redrawn, r
 from deniable.collection.survey import read_survey, skeleton_of, survey_of
 from deniable.collection.wire import Submission
 from deniable.core.domain import Domain, survey_kinds
-from deniable.core.registry import registering
 from deniable.core.tally import Tally
-from deniable.core.task import register_task, unregister_task
 from deniable.device.memo import Memory, MemoryMemo
 from deniable.errors import (
     CorruptData,
@@ -39,7 +37,6 @@ from deniable.errors import (
     MemoLost,
     OtherCollection,
 )
-from deniable.estimation.numbers.task import MeanTask
 from deniable.privacy.enumeration import exact_channel
 from deniable.randomness import WORD_BYTES, ByteCoins
 from deniable.service.intake import Intake
@@ -210,50 +207,20 @@ def test_auto_knows_rounds_and_texts():
     terms = Requirements(Domain(["a", "b", "c"]), 4.0, 10_000, rounds=20, changes=0)
     assert isinstance(terms.choose(), dn.LGRR | dn.LOSUE | dn.LSOUE | dn.LOUE | dn.LOLH)
     assert isinstance(Requirements(Text(), 2.0, 10_000).choose(), dn.ORR | dn.HCMS)
-    assert isinstance(Requirements(dn.Number(0, 24), 2.0, 10_000).choose(), dn.HH)
+    mean = Requirements(dn.Number(0, 24), 2.0, 10_000, tasks=("mean",))
+    assert isinstance(mean.choose(), dn.DRR)
     again = Requirements(dn.Number(0, 24), 2.0, 10_000, rounds=2)
     assert again.choose().places == 1  # a manifest allows no drawing again
 
 
-class Spread(MeanTask):
-    """Stands for the task of distributions."""
-
-    name = "distribution"
-
-
-@pytest.fixture
-def distributions():
-    register_task(Spread())
-    yield
-    unregister_task(Spread.name)
-
-
-class Tree(dn.DRR):
-    """A mechanism for distributions, whose reports say little about the mean."""
-
-    name = "tree"
-    tasks = ("distribution", "mean")
-
-    @classmethod
-    def advised(cls, domain, epsilon, n, tasks=()):
-        return {"ell": 7 if tasks == ("mean", "distribution") else 5}
-
-
-def test_what_a_survey_wants_of_numbers_chooses_the_mechanism(distributions):
+def test_what_a_survey_wants_of_numbers_chooses_the_mechanism():
     def designed(**keys):
         data = {"title": "t", "epsilon": 1.0, "questions": [{**NUMBER, "lo": 0, "hi": 24, **keys}]}
         return survey_of(data).collection.asked("n").mechanism
 
-    with registering(Tree):
-        assert type(designed(wants="mean")) is dn.DRR
-        assert designed() == designed(wants="mean")
-        assert designed(wants="distribution") == Tree(dn.Number(0, 24), 1.0, ell=5)
-        assert designed(wants="both") == Tree(dn.Number(0, 24), 1.0, ell=7)
-        assert designed(mechanism="tree", wants="mean").ell == 5
-        with pytest.raises(InvalidArgument, match="one that estimates the distribution"):
-            designed(mechanism="drr", wants="both")
-    with pytest.raises(InvalidArgument, match=r"none is chosen for .*, distribution"):
-        designed(wants="distribution")
+    assert type(designed(wants="mean")) is dn.DRR
+    assert type(designed(wants="distribution")) is dn.HH
+    assert type(designed(mechanism="hh", wants="mean")) is dn.HH
     with pytest.raises(InvalidArgument, match=r"wants.*mean, distribution, both"):
         designed(wants="median")
 
