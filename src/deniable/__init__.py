@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from deniable.answers import Bins as Bins
     from deniable.answers import Choice as Choice
+    from deniable.answers import Items as Items
     from deniable.answers import Number as Number
     from deniable.answers import Several as Several
     from deniable.answers import Text as Text
@@ -35,6 +36,8 @@ if TYPE_CHECKING:
     from deniable.estimation import Estimate as Estimate
     from deniable.estimation import Frequencies as Frequencies
     from deniable.estimation import Numbers as Numbers
+    from deniable.estimation import Pairs as Pairs
+    from deniable.estimation import Shares as Shares
     from deniable.estimation import combine as combine
     from deniable.estimation.testing import TestResult as TestResult
     from deniable.estimation.testing import mean_test as mean_test
@@ -76,9 +79,11 @@ if TYPE_CHECKING:
     from deniable.mechanisms import Duchi as Duchi
     from deniable.mechanisms import Haar as Haar
     from deniable.mechanisms import Joint as Joint
+    from deniable.mechanisms import JointBits as JointBits
     from deniable.mechanisms import Laplace as Laplace
     from deniable.mechanisms import Mechanism as Mechanism
     from deniable.mechanisms import PMSub as PMSub
+    from deniable.mechanisms import SetSelect as SetSelect
     from deniable.mechanisms import SHist as SHist
     from deniable.mechanisms import Window as Window
     from deniable.mechanisms import from_spec as from_spec
@@ -104,6 +109,7 @@ __version__ = "0.1.0"
 _HOMES = {
     "Bins": "answers",
     "Choice": "answers",
+    "Items": "answers",
     "Number": "answers",
     "Several": "answers",
     "Text": "answers",
@@ -133,6 +139,8 @@ _HOMES = {
     "Estimate": "estimation",
     "Frequencies": "estimation",
     "Numbers": "estimation",
+    "Pairs": "estimation",
+    "Shares": "estimation",
     "TestResult": "estimation.testing",
     "mean_test": "estimation.testing",
     "sample_size": "estimation.testing",
@@ -148,7 +156,7 @@ _MECHANISMS = (
     "BLH", "BRR", "CMS", "DRR", "GRR", "HCMS", "HH", "HM", "HR", "HRR", "LBLH", "LDRR", "LGRR",
     "LOLH", "LOSUE", "LOUE", "LSOUE", "LSUE", "OLH", "ORAPPOR", "ORR", "OUE", "PM", "RAPPOR", "SHE",
     "SS", "SUE", "SW", "THE", "UE", "BasicRAPPOR", "DBitFlip", "DBitFlipPM", "Duchi", "Haar",
-    "Joint", "Laplace", "Mechanism", "PMSub", "SHist", "Window",
+    "Joint", "JointBits", "Laplace", "Mechanism", "PMSub", "SHist", "SetSelect", "Window",
 )  # fmt: skip
 _HOMES |= dict.fromkeys(_MECHANISMS, "mechanisms")
 

@@ -332,6 +332,9 @@ def every_mechanism():
         if not family.on_devices or family is Joint:
             continue
         domains = [[f"answer {v}" for v in range(k)] for k in (2, 3, 40)]
+        if dn.Items in family.takes:
+            domains = [dn.Items(["a", "b", "c", "d", "e"], most) for most in (1, 3, 5)]
+            domains.append(dn.Items([f"answer {v}" for v in range(40)], 4, optional=True))
         if dn.Number in family.takes:
             every_range = dn.Number(0, 24, 0.25), dn.Number(-1, 1), dn.Number(-1, 1, optional=True)
             domains = [domain for domain in every_range if family.unsuited(domain) is None]

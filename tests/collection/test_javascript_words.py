@@ -38,7 +38,7 @@ def edges(m):
     """Words at which a draw of this mechanism changes its mind."""
     if m.parts:
         return sorted({word for part in m.parts for word in edges(part)})
-    size = m.domain.size if m.domain.is_listed else m.outcomes
+    size = m.domain.size if m.domain.is_listed else getattr(m, "outcomes", m.cells)
     sizes = {size, *(getattr(m, name) for name in m.design)} - {0, -1}
     steps = [-(-i * SCALE // size) for size in sizes for i in (1, size // 2, size - 1)]
     limits = [getattr(m, name) for name in m.thresholds]
@@ -48,9 +48,15 @@ def edges(m):
 
 def cases(m, rng):
     """Values, and coins of which half lie at edges."""
-    last = m.domain.size - 1 if m.domain.is_listed else GRID
+    if m.domain.is_listed:
+        last = m.domain.size - 1
+        values = [0, last, rng.randrange(last)]
+    elif isinstance(m.domain, Number):
+        values = [0, GRID, rng.randrange(GRID)]
+    else:
+        values = m.domain.sample()
     for number in range(REPORTS):
-        value = (0, last, rng.randrange(last))[number % 3]
+        value = values[number % len(values)]
         pools = edges(m), [rng.getrandbits(64) for _ in range(50)]
         words = [rng.choice(rng.choice(pools)) for _ in range(m.coin_words)]
         yield value, b"".join(word.to_bytes(WORD_BYTES, "little") for word in words)
@@ -61,7 +67,11 @@ def of_size(size):
     for name, family in dn.mechanisms().items():
         if not family.on_devices:
             continue
-        if Listed in family.takes:
+        if dn.Items in family.takes:
+            labels = [f"answer {number}" for number in range(size)]
+            for design in ({}, {"w": 2}):
+                yield dn.mechanism(name, dn.Items(labels, 4), 1.0, **design)
+        elif Listed in family.takes:
             yield dn.mechanism(name, 2 if name == "brr" else size, 1.0)
         elif Number in family.takes:
             design = {one: size for one in ("ell", "bins") if one in family.design}

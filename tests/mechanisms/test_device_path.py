@@ -49,6 +49,7 @@ PRIVATISING = {
     "hadamard": ("hadamard_responses", "hadamard_signs"),
     "hashing": ("hashed_reports",),
     "histogram": ("_draw", "_settle_draws", "_mirror"),
+    "sets": ("pick_items", "_select", "_ask"),
     "subset": ("_sprinkle", "row_sizes", "_resize", "_floyd"),
 }
 

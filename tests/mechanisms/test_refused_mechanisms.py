@@ -79,9 +79,10 @@ TOOLS = {
 }
 #: What takes every mechanism, by its channel alone.
 OF_CHANNELS = {"verify", "audit_mechanism", "shuffled"}
-OF_NUMBERS = OF_CHANNELS | {"inference_risk", "Rounds.estimate", "mean_test", "sample_size"}
+OF_SETS = OF_CHANNELS | {"inference_risk", "Rounds.estimate"}
+OF_NUMBERS = OF_SETS | {"mean_test", "sample_size"}
 #: The tools that take a mechanism whose first task is this; "" has none. New tasks say theirs here.
-TAKEN = {"mean": OF_NUMBERS, "distribution": OF_NUMBERS, "": OF_CHANNELS}
+TAKEN = {"mean": OF_NUMBERS, "distribution": OF_NUMBERS, "shares": OF_SETS, "": OF_CHANNELS}
 OF_MEMORY = {"Panel", "MemoryMemo"}
 
 

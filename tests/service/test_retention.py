@@ -12,6 +12,7 @@ import pytest
 
 from collection_toys import batch, mark_submission, marks, packed, submission, survey
 from collectors import Collector
+from deniable.answers import Items
 from deniable.audit.black_box.everything import usual_domain
 from deniable.collection.manifest import Collection
 from deniable.core.domain import Domain
@@ -72,6 +73,8 @@ def collections():
             domain = usual_domain(family, 3)
             if domain.is_listed:
                 domain = Domain(["a", "b", "c"][: domain.size])
+            if isinstance(domain, Items):
+                domain = Items(["a", "b", "c"])
             yield pytest.param(Collection.split({"q": family.example(domain, 1.0)}, 8.0), id=name)
     yield pytest.param(survey("sampled"), id="joint")
 

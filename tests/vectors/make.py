@@ -27,6 +27,8 @@ from deniable.texts import tidy
 #: Declared ratios are missed by so much; readers that compare doubles allow for 1e-9.
 MISSED = 2e-6
 SIX = dn.Choice(["never", "rarely", "sometimes", "often", "daily", "always"], ordered=True)
+TOOLS = dn.Items(["phone", "laptop", "tablet", "desktop", "paper"], 3)
+FRUITS = [f"fruit {number}" for number in range(60)]
 
 MECHANISMS = [
     dn.BRR(["no", "yes"], 1.0),
@@ -104,6 +106,15 @@ MECHANISMS = [
             "income": dn.HH(dn.Number(0, 20_000), 1.0, bins=64),
         }
     ),
+    dn.SetSelect(TOOLS, 1.0),
+    dn.SetSelect(TOOLS, 2.0, w=2, tau=2),
+    dn.SetSelect(TOOLS, 0.5, w=7),
+    dn.SetSelect(dn.Items(FRUITS), 1.0, w=3),
+    dn.SetSelect(dn.Items(FRUITS, 5, optional=True), 1.0, w=4),
+    dn.SetSelect(dn.Items(FRUITS, 3, optional=True), 1.0, w=1),
+    dn.JointBits(TOOLS, 1.0),
+    dn.JointBits(dn.Items(FRUITS), 4.0),
+    dn.JointBits(dn.Items(FRUITS, 3, optional=True), 4.0, w=9),
 ]
 TEXTS = ("", "https://example.org/", "Z\u00fcrich \U0001f600")
 
@@ -123,6 +134,11 @@ def values(domain):
     if isinstance(domain, dn.Number):
         skip = [] if domain.skip is None else [domain.skip]
         return [(v, v) for v in (0, 1, GRID // 3, GRID // 2 + 1, GRID - 1, GRID, *skip)]
+    if isinstance(domain, dn.Items):
+        k, m = len(domain.names), domain.at_most
+        few = [[], [0], [k - 1], [*range(m)], [*range(k - m, k)]]
+        skip = [] if domain.skip is None else [domain.skip]
+        return [*enumerate([*map(domain.padded, few), *skip])]
     if isinstance(domain, dn.Several):
         columns = [[value for _, value in values(part)] for part in domain.parts.values()]
         few = 8 if len(columns) < 8 else 1
@@ -560,6 +576,40 @@ def spelling(why, answer, fold):
     return {"why": why, **case, "tidy": tidy(answer, fold)}
 
 
+def choices():
+    whole, one = dn.Items(["a", "b", "c"]), dn.Items(["a", "b"], 1)
+    good = [
+        (TOOLS, [[], ["paper"], ["desktop", "phone"], ["tablet", "laptop", "phone"]]),
+        (whole, [[], ["c", "a", "b"]]),
+        (one, [[], ["b"]]),
+        (skips(TOOLS), [None, [], ["paper"], ["phone", "laptop", "tablet"]]),
+    ]
+    bad = [
+        ("a text", TOOLS, "paper"),
+        ("an answer that is not listed", TOOLS, ["paper", "pen"]),
+        ("an answer twice", TOOLS, ["paper", "paper"]),
+        ("too many", TOOLS, ["phone", "laptop", "tablet", "desktop"]),
+        ("a skip of a question that must be answered", TOOLS, None),
+        ("a skip among answers", skips(TOOLS), ["paper", None]),
+        ("a place", TOOLS, [0]),
+        ("the label of a skip", skips(TOOLS), ["(no answer)"]),
+    ]
+    spec = TOOLS.to_spec()
+    domains = [
+        ("no answer may be ticked", {**spec, "at_most": 0}),
+        ("more than there are", {**spec, "at_most": 6}),
+        ("at_most is a text", {**spec, "at_most": "3"}),
+        ("at_most is a truth value", {**spec, "at_most": True}),
+        ("one answer", {**spec, "answers": ["phone"], "at_most": 1}),
+        ("an answer twice in the list", {**spec, "answers": ["a", "b", "a"]}),
+        ("answers are no list", {**spec, "answers": "phone"}),
+        ("an answer like the skip", {**skips(TOOLS).to_spec(), "answers": ["a", "(no answer)"]}),
+        ("a size in place of answers", dn.Items(5, 3).to_spec()),
+    ]
+    about = "A set of answers: at_most places, filled up with the places after the list."
+    return kind_file(about, good, bad, domains)
+
+
 def several():
     pair = dn.Several({"smoking": SIX, "sleep": dn.Number(0, 24, 0.25, optional=True)})
     words = dn.Several({"drug": dn.Text(), "remote": dn.YesNo()})
@@ -590,6 +640,7 @@ KINDS = {
     "number": number,
     "number-edges": number_edges,
     "text": text,
+    "choices": choices,
     "several": several,
 }
 

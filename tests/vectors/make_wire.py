@@ -13,7 +13,7 @@ import json
 import sys
 from pathlib import Path
 
-from deniable.answers import Bins, Choice, Number, Text, YesNo
+from deniable.answers import Bins, Choice, Items, Number, Text, YesNo
 from deniable.canonical import canonical
 from deniable.collection.manifest import After, Collection, Field, Report
 from deniable.collection.questions import Question
@@ -170,6 +170,25 @@ def optional():
     return collection, made + all_sent(collection, "skip zeros", listed, coins=zeros), {}
 
 
+def choices():
+    """Sets of answers: with and without a cap, designed for pairs, with a skip, and drawn."""
+    capped, free, skipped = Items(FRUIT, 3), Items(FRUIT), Items(FRUIT, 2, optional=True)
+    asked_ = {
+        "capped": mechanism("setselect", capped, 1.0),
+        "pairs": mechanism("setselect", capped, 2.0, w=3, tau=2),
+        "free": mechanism("jointbits", free, 2.0, w=2),
+        "skipped": mechanism("setselect", skipped, 1.0, w=4),
+        "bits": mechanism("jointbits", skipped, 4.0),
+    }
+    collection = Collection.split(asked_, 10.0)
+    sets = [[], ["apple"], ["日本", "plum"]]
+    listed = [{name: sets[(i + j) % 3] for j, name in enumerate(asked_)} for i in range(3)]
+    listed.append({**listed[0], "free": FRUIT, "skipped": None, "bits": None})
+    zeros = bytes(coin_words(collection) * WORD_BYTES)
+    made = all_sent(collection, "choices", listed)
+    return collection, made + all_sent(collection, "zeros", listed, coins=zeros), {}
+
+
 def fields():
     """Two public fields; a question with a report of its own, and one more among drawn ones."""
     way, ever = mechanism("grr", Choice(FRUIT), 1.0), mechanism("brr", YesNo(), 1.0)
@@ -280,6 +299,7 @@ def with_mechanism(name):
         "hours": (Bins((5, 6.5)), [4, 5, 100]),
         "height": (Number(0, 2.5), [0, 1.234, 5]),
         "word": (Text(), ["tea", "日本", "Tea"]),
+        "liked": (Items(FRUIT, 3), [["plum", "apple"], [], ["日本", "pear", "plum"]]),
     }
     suited = {}
     for question, (domain, answers) in candidates.items():
@@ -343,6 +363,7 @@ def cases():
     """(name, about, made) of every file."""
     yield "plain", "The example of the specification.", plain()
     yield "kinds", "A question of each kind, all of them answered.", kinds()
+    yield "choices", "Sets of answers, and skips.", choices()
     yield "sampled", "A question of each kind, one of which is drawn.", sampled()
     yield "numbers", "Numbers of a range.", numbers()
     yield "trees", "Numbers in trees of bins.", trees()

@@ -1,5 +1,5 @@
 // A mechanism from its spec, outside of any collection: for audits and tests.
-import { bad, check, domainOf, encode as encodeOne, isInt, listed, made, refuse } from './core.js';
+import { bad, check, domainOf, encode as encodeOne, isInt, isList, listed, made, refuse } from './core.js';
 
 const isObject = (x) => Object(x) === x;
 
@@ -33,8 +33,9 @@ function several(spec) {
 }
 
 /** Whether this stands for an answer. */
-const isValue = ({ parts, k, zero }, x) => (parts
+const isValue = ({ parts, k, zero, items, most }, x) => (parts
   ? Array.isArray(x) && Object.values(parts).every((part, i) => isValue(part, x[i]))
+  : items ? isList(x, (place, i) => isInt(place, i ? x[i - 1] + 1 : 0, items + most - 1), most, most)
   : typeof x === typeof zero && (k ? isInt(x, 0, k - 1) : x >= 0));
 
 /** The integers of an answer to a domain; of several, one by one. */

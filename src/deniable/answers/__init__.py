@@ -6,6 +6,7 @@ import importlib
 import pkgutil
 
 from deniable.answers.choice import Bins, Choice, Listed, YesNo
+from deniable.answers.items import Items
 from deniable.answers.number import Number
 from deniable.answers.several import Several
 from deniable.answers.text import OUTSIDE, Candidates, Text
@@ -15,6 +16,7 @@ __all__ = [
     "Bins",
     "Candidates",
     "Choice",
+    "Items",
     "Listed",
     "Number",
     "Several",

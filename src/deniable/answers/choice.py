@@ -111,10 +111,10 @@ class Choice(Listed):
             lambda answers: read_answers(answers),
             needed=True,
             prompt="Answers",
-            parse=lambda line: _typed_answer(line),
+            parse=lambda line: typed_answer(line),
             lines=True,
         ),
-        "ordered": Key(lambda ordered: _truth("ordered", ordered), default=False),
+        "ordered": Key(lambda ordered: truth("ordered", ordered), default=False),
         "other": Key(lambda other: tidy(other, "none") if isinstance(other, str) else other),
     }
     other: Label | None
@@ -133,7 +133,7 @@ class Choice(Listed):
     ) -> None:
         require_type("ordered", ordered, bool)
         require_type("optional", optional, bool)
-        plain = None if isinstance(answers, (int, np.integer)) else _checked_labels(answers)
+        plain = None if isinstance(answers, (int, np.integer)) else checked_labels(answers)
         count = require_int("domain", answers, 2, MAX_SIZE) if plain is None else len(plain)
         texts = None if plain is None else (*plain, *([SKIP_BYTES] if optional else []))
         self._freeze(
@@ -409,7 +409,8 @@ def bin_names(edges: Sequence[float]) -> list[str]:
     return [f"below {words[0]}", *between, f"{words[-1]} or more"]
 
 
-def _typed_answer(line: str) -> str:
+def typed_answer(line: str) -> str:
+    """An answer as somebody types it."""
     check_answers([line])
     return line
 
@@ -423,13 +424,15 @@ def _typed_edges(text: str) -> list[float]:
     return [int(edge) if edge.is_integer() else edge for edge in check_edges(numbers)]
 
 
-def _truth(name: str, value: Any) -> bool:
+def truth(name: str, value: Any) -> bool:
+    """The value, if it is true or false."""
     if not isinstance(value, bool):
         raise InvalidArgument(name, value, "true or false")
     return value
 
 
-def _checked_labels(answers: Any) -> tuple[Label, ...]:
+def checked_labels(answers: Any) -> tuple[Label, ...]:
+    """A list of labels: at least two, which read differently."""
     unordered = isinstance(answers, (str, bytes, Mapping, Set))
     if unordered or not isinstance(answers, Iterable) or len(getattr(answers, "shape", (0,))) != 1:
         raise InvalidArgument("domain", answers, "an integer of at least 2 or a list of labels")

@@ -47,6 +47,7 @@ from deniable.conformance.members import (
 )
 from deniable.conformance.memory import exact_histories, exact_memory
 from deniable.conformance.numbers import MEAN_LAWS
+from deniable.conformance.shares import SHARES_LAWS
 
 __all__ = [
     "CHANNEL_LAWS", "FALSE_ALARM", "TASK_LAWS", "Family", "Law", "LawBroken", "check",
@@ -81,6 +82,7 @@ TASK_LAWS: dict[str, tuple[Law, ...]] = {
     "frequencies": FREQUENCY_LAWS,
     "mean": MEAN_LAWS,
     "distribution": DISTRIBUTION_LAWS,
+    "shares": SHARES_LAWS,
 }
 
 

@@ -398,7 +398,7 @@ def _tell_apart(m: Mechanism, other: Mechanism, what: str) -> None:
 def bad_input(family: Family) -> None:
     """What is not an answer or not a report is refused by name, and nothing is lost."""
     for m in (*small(family), *large(family)):
-        for wrong in ("0", 3, [[0]], [object()], [b""], [float("nan")], {0}, *_unlisted(m)):
+        for wrong in ("0", 3, [[-1]], [object()], [b""], [float("nan")], {0}, *_unlisted(m)):
             refused("bad_input", m, InvalidArgument, m.privatize, wrong)
         refused("bad_input", m, InvalidArgument, m.tally().estimate)
         answer = m.domain.answer(values_of(m)[0]) if m.domain.is_listed else None

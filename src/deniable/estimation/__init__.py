@@ -10,6 +10,7 @@ from deniable.estimation.frequencies.methods import METHODS
 from deniable.estimation.frequencies.task import FREQUENCIES
 from deniable.estimation.numbers.estimate import Numbers
 from deniable.estimation.numbers.task import DISTRIBUTIONS, MEANS
+from deniable.estimation.shares.estimate import Pairs, Shares
 
 __all__ = [
     "DISTRIBUTIONS",
@@ -19,7 +20,9 @@ __all__ = [
     "Estimate",
     "Frequencies",
     "Numbers",
+    "Pairs",
     "Quantity",
+    "Shares",
     "combine",
 ]
 

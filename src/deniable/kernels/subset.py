@@ -41,7 +41,7 @@ def _sprinkle(out: Words, words: Words, eighths: np.uint64) -> None:
 
 
 @inlined
-def _ones(word: Any) -> Any:
+def bit_count(word: Any) -> Any:
     """The number of ones of a 64-bit word."""
     word = word - ((word >> np.uint64(1)) & np.uint64(0x5555555555555555))
     pairs = np.uint64(0x3333333333333333)
@@ -56,7 +56,7 @@ def row_sizes(rows: NDArray[Any], sizes: Integers) -> None:
     for row in range(rows.shape[0]):
         size = 0
         for word in rows[row]:
-            size += _ones(np.uint64(word))
+            size += bit_count(np.uint64(word))
         sizes[row] = size
 
 

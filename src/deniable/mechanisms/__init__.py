@@ -15,6 +15,7 @@ from deniable.mechanisms.cohorts.sketches import CMS, HCMS
 from deniable.mechanisms.hadamard import HR
 from deniable.mechanisms.hadamard_signs import HRR, SHist
 from deniable.mechanisms.histogram import SHE, THE
+from deniable.mechanisms.items import JointBits, SetSelect
 from deniable.mechanisms.joint import Joint
 from deniable.mechanisms.local_hashing import BLH, OLH
 from deniable.mechanisms.numbers import (
@@ -43,8 +44,8 @@ __all__ = [
     "BLH", "BRR", "CMS", "DRR", "GRR", "HCMS", "HH", "HM", "HR", "HRR", "LBLH", "LDRR", "LGRR",
     "LOLH", "LOSUE", "LOUE", "LSOUE", "LSUE", "OLH", "ORAPPOR", "ORR", "OUE", "PM", "RAPPOR", "SHE",
     "SS", "SUE", "SW", "THE", "UE", "BasicRAPPOR", "DBitFlip", "DBitFlipPM", "Duchi", "Haar",
-    "Joint", "Laplace", "Mechanism", "PMSub", "Questionnaire", "SHist", "Window", "from_spec",
-    "mechanism", "mechanisms", "register",
+    "Joint", "JointBits", "Laplace", "Mechanism", "PMSub", "Questionnaire", "SHist", "SetSelect",
+    "Window", "from_spec", "mechanism", "mechanisms", "register",
 ]  # fmt: skip
 
 # Every file of this folder and its subfolders registers its families: a new one needs no line here.

@@ -6,6 +6,7 @@ const FEW = 8;
 /** Numbers of so many steps are chosen from a row. */
 const MOST_STEPS = 12;
 const SKIP = 'I would rather not answer';
+const NONE = 'None of these';
 
 function frame(name, input, hint) {
   const error = el('p', { id: `error-${name}`, class: 'error' });
@@ -72,6 +73,38 @@ const oneOf = (question, labels, answers) =>
 function listed(question, { labels }, answers) {
   const skip = question.optional;
   return oneOf(question, skip ? [...labels.slice(0, -1), SKIP] : labels, skip ? [...answers, null] : answers);
+}
+
+/**
+ * Any of some answers, up to as many as the question allows: the others then wait. What excludes
+ * all answers, none of them and a skip, is ticked alone.
+ */
+function boxes(question, { labels }) {
+  const { name, ask, answers, at_most: most, optional } = question;
+  const words = [...labels.slice(0, answers.length), NONE, ...optional ? [SKIP] : []];
+  const inputs = words.map((_, i) => el('input', { type: 'checkbox', name, value: i, id: `${name}-${i}` }));
+  const lines = inputs.map((input, i) => el('label', { class: 'radio' }, input, el('span', {}, words[i])));
+  const node = el('fieldset', { class: 'card' }, el('legend', {}, ask));
+  const few = most < answers.length;
+  const { error, about } = frame(name, node, few ? `Tick up to ${most}.` : 'Tick all that apply.');
+  const full = el('p', { class: 'hint', role: 'status' });
+  node.append(...about, ...lines, full, error);
+  const [listed, alone] = [inputs.slice(0, answers.length), inputs.slice(answers.length)];
+  const ticked = () => listed.filter((input) => input.checked);
+  node.addEventListener('change', ({ target }) => {
+    const excluded = alone.includes(target) ? inputs : alone;
+    for (const input of excluded) if (target.checked && input !== target) input.checked = false;
+    const wait = few && ticked().length >= most;
+    for (const input of listed) input.disabled = wait && !input.checked;
+    full.textContent = wait ? `You have ticked ${most}. To tick another one, take one back.` : '';
+  });
+  const read = () => {
+    if (alone[1]?.checked) return null;
+    return ticked().length || alone[0].checked ? ticked().map(({ value }) => answers[value]) : undefined;
+  };
+  const shown = () => inputs.filter((input) => input.checked).map(({ value }) => isolated(words[value])).join(', ');
+  const missing = () => `Please tick what applies, or “${NONE}”.`;
+  return field(node, () => inputs[0].focus(), node, error, missing, read, shown);
 }
 
 /** An input that people fill in, and a box for those who skip it. */
@@ -171,6 +204,7 @@ function text(question, { suggestions }) {
 export const FIELDS = {
   choice: (question, words) => listed(question, words, question.answers),
   'yes/no': (question, words) => listed(question, words, [true, false]),
+  choices: boxes,
   number,
   text,
 };

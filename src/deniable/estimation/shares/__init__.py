@@ -1,0 +1,1 @@
+"""Shares of answers of which people may tick several."""
