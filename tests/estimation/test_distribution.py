@@ -224,9 +224,9 @@ def test_several_mechanisms_are_decoded_together():
     assert edges == pytest.approx(np.unique(np.round([*np.arange(9) / 8, *np.arange(7) / 6], 12)))
     exact = [(answers < edge).mean() for edge in edges[1:-1]]
     assert np.cumsum(found.values)[:-1] == pytest.approx(exact, abs=1e-4)
-    alone = Shares.of(parts[1:]).edge_variances(everyone=True)[2]
-    row = (found.bins.starts[:-1] < GRID // 2)[None] * 1.0
-    assert found.variances(row, everyone=True)[0] < alone
+    alone = Shares.of(parts[1:]).edges(everyone=True).errors[2]
+    row = (found.bins.starts[:-1] < GRID // 2) * 1.0
+    assert found.sum(row, everyone=True).errors[0] < alone
     both = dn.combine(parts, "unbiased")
     assert both.n == parts[0].n + parts[1].n
     mixed = [parts[0], dn.HH(domain, 1.0).tally(dn.HH(domain, 1.0).privatize(answers, rng()))]

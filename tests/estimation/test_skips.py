@@ -5,7 +5,7 @@ from functools import partial
 
 import numpy as np
 import pytest
-from scipy.stats import beta, binom
+from scipy.stats import beta, binom, chi2
 
 import deniable as dn
 from deniable.core.domain import SKIPPED
@@ -283,6 +283,53 @@ def test_means_of_too_few_who_answered_are_refused():
             m.tally(m.privatize([None] * n, np.random.default_rng(n))).estimate()
     m = numbers(4.0)
     assert m.tally(m.privatize([0.5] * 50, np.random.default_rng(1))).estimate().skipped.share < 0.3
+
+
+# ---- distributions
+
+
+@pytest.mark.slow
+def test_the_distribution_is_that_of_those_who_answered():
+    """Null hypothesis: each pointwise interval covers with a probability of 0.92 at least."""
+    runs, n, skipped = 60, 4_000, 0.25
+    m = dn.HH(dn.Number(0, 1, optional=True), 2.0, bins=16)
+    answers = [None if i % 4 == 3 else one for i, one in enumerate(NUMBERS)]
+    answered = np.array([one for one in answers if one is not None])
+    truth = np.array([(answered < edge).mean() for edge in np.arange(1, 16) / 16])
+    coded, rng = m.domain.encode(answers), np.random.default_rng(12)
+    hits, skips, squares = np.zeros(16), 0, 0.0
+    for _ in range(runs):
+        counts = m.count(m.randomise(coded, draw_key(rng), 1))
+        e = Tally.of_counts(m, counts, n).estimate("unbiased")
+        low, high = np.array(e.distribution.band)[:, 1:-1]
+        means = e.mean_interval
+        hits += np.append((low <= truth) & (truth <= high), means[0] <= answered.mean() <= means[1])
+        skips += e.skipped.interval[0] <= skipped <= e.skipped.interval[1]
+        squares += (e.mean - answered.mean()) ** 2
+    assert binom.cdf(np.append(hits, skips), runs, 0.92).min() > CHANCE, hits / runs
+    planned = m.variance_among(NUMBERS, n, skipped)
+    assert chi2.cdf(squares / planned, runs) > CHANCE
+    assert chi2.sf(squares / planned / 1.1, runs) > CHANCE  # numbers are rounded to bins
+
+
+def test_quantiles_and_densities_are_those_of_people_who_answered():
+    m = dn.HH(dn.Number(0, 100, optional=True), 4.0, bins=16)
+    people = [None if i % 3 == 0 else 20 + i % 40 for i in range(6_000)]
+    e = m.tally(m.privatize(people, np.random.default_rng(3))).estimate()
+    answered = [one for one in people if one is not None]
+    assert abs(e.skipped.share - 1 / 3) < 5 * e.skipped.standard_error
+    low, high = e.median.interval
+    assert low <= np.median(answered) <= high
+    assert e.density.shares.sum() == pytest.approx(1)
+    share = e.range(25, 50)
+    assert share.interval[0] <= np.mean([25 <= x < 50 for x in answered]) <= share.interval[1]
+    assert e.interval_words == "95 % ratio intervals about respondents who answered"
+    nobody = m.tally(m.privatize([None] * 3_000, np.random.default_rng(3)))
+    with pytest.raises(TooFew, match="people who answered"):
+        nobody.estimate()
+    width = [m.task.half_width(m, 10_000, skipped=share) for share in (0.0, 0.2)]
+    required = dn.HH(dn.Number(0, 100), 4.0, bins=16)
+    assert required.task.half_width(required, 10_000) < width[0] < width[1]
 
 
 # ---- the price

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from fractions import Fraction
-from itertools import cycle
 from operator import mul
 from typing import Any
 
@@ -15,7 +14,8 @@ from deniable.arrays import Counts, Floats
 from deniable.conformance.members import FALSE_ALARM, check
 from deniable.core.tally import Tally
 from deniable.estimation import MEANS, Numbers
-from deniable.estimation.numbers.task import CONFIDENCE, mean_of, rounded_half_width
+from deniable.estimation.numbers.statistic import rounded_half_width
+from deniable.estimation.numbers.task import CONFIDENCE, mean_of
 from deniable.mechanisms.numbers import NumberMechanism
 from deniable.mechanisms.numbers.scores import Scores
 from deniable.privacy import exact_channel
@@ -66,8 +66,8 @@ def exact_skips(family: Family) -> None:
         return
     domain = Number(0, 1, optional=True)
     skip = int(domain.encode([None])[0])
-    for epsilon, design in zip(cycle(EPSILONS), family.shapes, strict=False):
-        m = family(domain, epsilon, **family.small_design, **design)
+    for epsilon, design in zip(EPSILONS, family.shapes, strict=False):
+        m = family(domain, epsilon, **{**family.small_design, **design})
         values = [*VALUES, skip]
         channel = exact_channel(m.report, values)
         column = m.pack(channel.outputs)

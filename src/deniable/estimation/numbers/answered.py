@@ -11,7 +11,7 @@ import numpy as np
 
 from deniable.estimation.estimate import Skipped
 from deniable.estimation.frequencies.intervals import two_sided_z
-from deniable.estimation.numbers.statistic import MEAN, Statistic
+from deniable.estimation.numbers.statistic import MEAN, Statistic, rounded_half_width
 from deniable.estimation.ratios import Residual, ratio_errors, ratio_intervals, require_enough
 from deniable.mechanisms.numbers.answered import Answered
 from deniable.mechanisms.numbers.base import LARGEST
@@ -28,7 +28,8 @@ def mean_among(found: Answered, confidence: float, *, everyone: bool) -> MeanAmo
     """R = S / N, refused where N is not clearly above 0.
 
     The variance of S - r N is V - 2 (r - R) C + (r - R)^2 Var(N), with V = Var(S - R N) and its
-    covariance C with N: that of the respondents' own is 0.
+    covariance C with N: that of the respondents' own is 0. Where numbers are rounded, the interval
+    is as much wider as a normal one.
     """
     r, z = found.mean, two_sided_z(confidence)
     of_share = found.share_variance_about(everyone=everyone)
@@ -36,8 +37,9 @@ def mean_among(found: Answered, confidence: float, *, everyone: bool) -> MeanAmo
     v, c = found.variance_about(everyone=everyone), found.tilt
     residual = Residual(v + 2 * r * c + r**2 * of_share, -2 * (c + r * of_share), of_share)
     limits = (min(0.0, r), max(1.0, r))
-    low, high = ratio_intervals(found.total, found.share, residual, z, limits).tolist()
     error = float(ratio_errors(found.total, found.share, residual))
+    wider = rounded_half_width(error, found.rounding, confidence) / error if error else z
+    low, high = ratio_intervals(found.total, found.share, residual, wider, limits).tolist()
     half, skipped = z * math.sqrt(of_share), 1 - found.share
     ends = (min(max(skipped - half, 0.0), skipped), max(min(skipped + half, 1.0), skipped))
     return MeanAmong(
@@ -63,6 +65,7 @@ def pooled_answers(parts: Sequence[Answered], variances: Sequence[float]) -> Ans
         share_variance=float(w**2 @ [part.share_variance for part in parts]),
         square=sum(a * b for a, b in squares) / sum(a for a, _ in squares) if squares else None,
         least=float(w**2 @ [part.least for part in parts]),
+        rounding=float(w @ [part.rounding for part in parts]),
         largest=float(w**2 @ [part.largest for part in parts]) + between * LARGEST,
     )
     apart = np.array([one.mean - part.mean for part in parts])

@@ -20,6 +20,7 @@ from deniable.core.tally import Tally
 from deniable.estimation.frequencies.intervals import two_sided_z
 from deniable.estimation.numbers.bins import Bins
 from deniable.estimation.numbers.statistic import Statistic, quantile_name
+from deniable.estimation.ratios import Residual, ratio_errors, ratio_intervals
 from deniable.mechanisms.numbers.base import LEAST_SHARE
 from deniable.mechanisms.numbers.binned import Binned, Level
 from deniable.mechanisms.numbers.least_squares import LeastSquares, plausible
@@ -35,6 +36,29 @@ class Part(NamedTuple):
     #: A, numbers x bins.
     sums: Floats
     weight: float
+
+
+class Ratio(NamedTuple):
+    """Sums of shares over the share of those who answered, and how they err."""
+
+    top: Floats
+    bottom: float
+    residual: Residual
+
+    @property
+    def values(self) -> Floats:
+        return np.asarray(self.top / self.bottom)
+
+    @property
+    def errors(self) -> Floats:
+        return ratio_errors(self.top, self.bottom, self.residual)
+
+    def intervals(self, z: float) -> Floats:
+        """Rows (low, high), normal where all had to answer."""
+        if not np.any(self.residual.square):
+            half = z * self.errors
+            return np.stack([self.values - half, self.values + half], axis=-1)
+        return ratio_intervals(self.top, self.bottom, self.residual, z, (-1.0, 2.0))
 
 
 @dataclass(frozen=True, eq=False)
@@ -74,32 +98,80 @@ class Shares:
         """Shares that variances are computed for."""
         return plausible(self.values)
 
+    @property
+    def optional(self) -> bool:
+        """Whether the question may be skipped: then a skip is one share more, behind the bins."""
+        return self.bins.domain.optional
+
+    @cached_property
+    def answered(self) -> float:
+        """N, the share of those who answered."""
+        return float(self.values[: self.bins.size].sum()) if self.optional else 1.0
+
+    @cached_property
+    def density(self) -> Floats:
+        """The likely shares of bins among those who answered."""
+        found = self.likely[: self.bins.size]
+        return np.asarray(found / max(found.sum(), 1 / self.n))
+
     def observed(self) -> Linear:
-        """What all levels say, for densities."""
-        variances = [np.full(len(one.level.z), 1 / one.weight) for one in self.parts]
-        z, sums = [one.level.z for one in self.parts], [one.sums for one in self.parts]
+        """What all levels say of those who answered, for densities."""
+        kept = -1 if self.optional else None
+        z = [one.level.z[:kept] / self.answered for one in self.parts]
+        sums = [one.sums[:kept, :kept] for one in self.parts]
+        variances = [
+            np.full(len(own), 1 / (one.weight * self.answered**2))
+            for own, one in zip(z, self.parts, strict=True)
+        ]
         return Linear(np.concatenate(z), np.concatenate(sums), np.concatenate(variances))
 
-    def sums(self, rows: Floats) -> Floats:
-        """Sums of shares, one for each row of weights."""
-        return np.asarray(rows @ self.values)
+    def sum(self, row: Floats, *, everyone: bool) -> Ratio:
+        """The sum of the shares of bins with these weights, among those who answered."""
+        rows = np.append(row, [0.0] * self.optional)[None]
+        gained = [rows @ gain for gain in self._solved.gains]
+        return self._ratio(
+            rows @ self.values, rows @ self.likely, rows**2 @ self.likely, gained, everyone
+        )
 
-    def variances(self, rows: Floats, *, everyone: bool) -> Floats:
-        """Those of the sums, about everyone or about the respondents themselves."""
-        spread = rows**2 @ self.likely - (rows @ self.likely) ** 2
-        return self._variances([rows @ gain for gain in self._solved.gains], spread, everyone)
+    def edges(self, *, everyone: bool) -> Ratio:
+        """The sums of the first 1, 2, ..., k - 1 bins."""
+        last = self.bins.size - 1
+        f = np.cumsum(self.likely)[:last]
+        gained = [np.cumsum(gain, axis=0)[:last] for gain in self._solved.gains]
+        return self._ratio(np.cumsum(self.values)[:last], f, f, gained, everyone)
 
-    def edge_variances(self, *, everyone: bool) -> Floats:
-        """Those of the sums of the first 1, 2, ..., k - 1 bins."""
-        f = np.cumsum(self.likely)[:-1]
-        gained = [np.cumsum(gain, axis=0)[:-1] for gain in self._solved.gains]
-        return self._variances(gained, f * (1 - f), everyone)
+    def _ratio(
+        self, top: Floats, mean: Floats, square: Floats, gained: Sequence[Floats], everyone: bool
+    ) -> Ratio:
+        """T / N for rows of what each number adds to T; they are what they are on average.
 
-    def _variances(self, gained: Sequence[Floats], spread: Floats, everyone: bool) -> Floats:
-        """Of rows of what each number adds; a sample of n has ``spread`` / n more than itself."""
+        A sample of n has Var / n of an answer's own row more than itself. If all had to answer, N
+        is 1, without an error. Else the variance of T - R N follows from those of T, N and T + N.
+        """
+        alone, own = self._of_samples(gained), square - mean**2
+        if not self.optional:
+            fixed = np.maximum(alone - own / self.n, LEAST_SHARE * alone)
+            return Ratio(top, 1.0, Residual(alone if everyone else fixed, 0.0, 0.0))
+        k, n = self.bins.size, float(self.likely[: self.bins.size].sum())
+        whole = [gain[:k].sum(axis=0) for gain in self._solved.gains]
+        of_share = self._of_samples([one[None] for one in whole])
+        both = self._of_samples([rows + one for rows, one in zip(gained, whole, strict=True)])
+        of_sample = Residual.of(alone, (both - alone - of_share) / 2, of_share)
+        if everyone:
+            return Ratio(top, self.answered, of_sample)
+        # An answer's own row of T, times 1 as it answered, is the row itself.
+        part = Residual.of(own / self.n, mean * (1 - n) / self.n, n * (1 - n) / self.n)
+        pairs = zip(of_sample, part, strict=True)
+        found = Residual(*(np.asarray(one) - np.asarray(other) for one, other in pairs))
+        at = top / self.answered
+        lift = np.maximum(LEAST_SHARE * of_sample.at(at) - found.at(at), 0.0)
+        raised = found._replace(constant=np.asarray(found.constant) + lift)
+        return Ratio(top, self.answered, raised)
+
+    def _of_samples(self, gained: Sequence[Floats]) -> Floats:
+        """The variances of sums for a sample."""
         pairs = zip(self.parts, gained, strict=True)
-        found = np.asarray(sum(self._of_sample(part, rows) / part.level.n for part, rows in pairs))
-        return found if everyone else np.maximum(found - spread / self.n, LEAST_SHARE * found)
+        return np.asarray(sum(self._of_sample(part, rows) / part.level.n for part, rows in pairs))
 
     def _of_sample(self, part: Part, rows: Floats) -> Floats:
         """n Var of weighted sums of what one level says."""
@@ -109,7 +181,8 @@ class Shares:
 
 
 def _parts(m: Binned, tally: Tally, bins: Bins) -> list[Part]:
-    places = bins.matrix(m.binning)
+    places = np.append(bins.matrix(m.binning), [m.binning.size] * m.domain.optional)
+    places = places.astype(np.int64)
     levels = zip(m.observed(tally.counts, tally.n), m.sums, m.weights.tolist(), strict=True)
     return [
         Part(m, number, level, a[:, places], weight * tally.n)
@@ -142,20 +215,24 @@ class Distribution:
         return self.shares.bins
 
     @cached_property
+    def _edges(self) -> Ratio:
+        return self.shares.edges(everyone=self.everyone)
+
+    @cached_property
     def cdf(self) -> Floats:
         """F at all edges, with exactly 0 and 1 at the ends."""
-        return np.concatenate([[0.0], np.cumsum(self.shares.values)[:-1], [1.0]])
+        return np.concatenate([[0.0], self._edges.values, [1.0]])
 
     @cached_property
     def errors(self) -> Floats:
         """Standard errors of F at all edges."""
-        inner = self.shares.edge_variances(everyone=self.everyone)
-        return np.concatenate([[0.0], np.sqrt(inner), [0.0]])
+        return np.concatenate([[0.0], self._edges.errors, [0.0]])
 
     @cached_property
     def band(self) -> tuple[Floats, Floats]:
         """Intervals of F at all edges: low and high."""
-        return self.cdf - self.z * self.errors, self.cdf + self.z * self.errors
+        low, high = self._edges.intervals(self.z).T
+        return np.concatenate([[0.0], low, [1.0]]), np.concatenate([[0.0], high, [1.0]])
 
     def between(self, name: str, first: float, last: float) -> Statistic:
         """The share of answers in bins from a place on to another one, in bins.
@@ -165,12 +242,12 @@ class Distribution:
         all that they touch.
         """
         places: Floats = np.arange(self.bins.size + 1, dtype=np.float64)
-        row: Floats = np.diff(np.clip(places, first, last))[None]
+        row: Floats = np.diff(np.clip(places, first, last))
         if last <= first or row.min() == 1:
             certain = float(last > first)
             return Statistic(name, certain, 0.0, (certain, certain))
-        value = float(self.shares.sums(row)[0])
-        error = math.sqrt(float(self.shares.variances(row, everyone=self.everyone)[0]))
+        found = self.shares.sum(row, everyone=self.everyone)
+        value, error = float(found.values[0]), float(found.errors[0])
         low = self._interval(math.ceil(first), math.floor(last))[0]
         high = self._interval(math.floor(first), math.ceil(last))[1]
         return Statistic(name, value, error, (min(low, value), max(high, value)))
@@ -185,10 +262,9 @@ class Distribution:
         if self.simultaneous:
             low, high = self.band
             return float(low[last] - high[first]), float(high[last] - low[first])
-        row = np.asarray((first <= np.arange(k)) & (np.arange(k) < last), dtype=np.float64)[None]
-        value = float(self.shares.sums(row)[0])
-        half = self.z * math.sqrt(float(self.shares.variances(row, everyone=self.everyone)[0]))
-        return value - half, value + half
+        row = np.asarray((first <= np.arange(k)) & (np.arange(k) < last), dtype=np.float64)
+        found = self.shares.sum(row, everyone=self.everyone).intervals(self.z)[0]
+        return float(found[0]), float(found[1])
 
     def quantile(self, p: float) -> Statistic:
         """The number that a share p of answers is up to.

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+from deniable.estimation.frequencies.intervals import two_sided_z
+
 #: The rows of `Numbers`, of which every mechanism knows the first.
 MEAN, DEVIATION = "mean", "standard deviation"
 #: The quantiles among the rows.
@@ -34,3 +36,19 @@ def quantile_name(p: float) -> str:
 def plain(number: float) -> str:
     """As people write it: 125,000."""
     return f"{number:,.12g}"
+
+
+def rounded_half_width(error: float, rounding: float, confidence: float) -> float:
+    """Half of an interval for a normal estimate that is biased by at most ``rounding``."""
+    z = two_sided_z(confidence)
+    if not rounding:
+        return z * error
+    from scipy.optimize import brentq
+    from scipy.special import ndtr
+
+    b = rounding / error
+
+    def missing(c: float) -> float:
+        return confidence - float(ndtr(c - b) - ndtr(-c - b))
+
+    return error * float(brentq(missing, z, z + b))

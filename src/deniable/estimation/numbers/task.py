@@ -34,7 +34,14 @@ from deniable.estimation.numbers.density import penalised
 from deniable.estimation.numbers.distribution import Distribution, Shares
 from deniable.estimation.numbers.estimate import Numbers
 from deniable.estimation.numbers.moments import pooled
-from deniable.estimation.numbers.statistic import DEVIATION, MEAN, QUANTILES, Statistic, plain
+from deniable.estimation.numbers.statistic import (
+    DEVIATION,
+    MEAN,
+    QUANTILES,
+    Statistic,
+    plain,
+    rounded_half_width,
+)
 from deniable.estimation.parts import about_one_question, tally_of
 from deniable.estimation.testing.planning import mean_sample_size
 from deniable.mechanisms.numbers import Moments, NumberMechanism
@@ -44,7 +51,7 @@ METHOD = "unbiased"
 #: Decoders of the density that quantiles are taken from.
 DENSITIES: dict[str, Callable[[Shares], Floats]] = {
     "penalised": lambda shares: penalised(shares.observed()),
-    METHOD: lambda shares: shares.likely,
+    METHOD: lambda shares: shares.density,
 }
 CONFIDENCE = 0.95
 #: Half widths of the 95 % interval, as shares of hi - lo, or of all answers.
@@ -244,11 +251,10 @@ class DistributionTask(NumbersTask):
     def error(  # type: ignore[override]  # these are all that may be guessed
         self, mechanism: Mechanism, n: int, *, sampled: bool = False, skipped: float | None = None
     ) -> float:
-        """That of the share in the lower half of the range, where answers are spread evenly.
-
-        Of a question that nobody may skip: a share ``skipped`` changes nothing there.
-        """
-        return math.sqrt(_numbers(mechanism).share_variance(n, sampled=sampled))
+        """That of the share in the lower half of the range, where answers are spread evenly."""
+        share = SKIPPED_SHARE if skipped is None else skipped
+        m = _numbers(mechanism)
+        return math.sqrt(m.share_variance(n, sampled=sampled, skipped=share))
 
     def half_width(
         self, mechanism: Mechanism, n: int, *, sampled: bool = False, skipped: float | None = None
@@ -278,7 +284,10 @@ def _distribution(tallies: Sequence[Tally], method: str, wanted: Choices) -> Dis
     if shares is None:
         return None
     kinds = {"everyone": wanted.everyone, "simultaneous": wanted.simultaneous}
-    return Distribution(shares, DENSITIES[method](shares), wanted.each(shares.bins.size), **kinds)
+    each = wanted.each(shares.bins.size)
+    if shares.optional:
+        _answered(tallies, each, everyone=wanted.everyone)  # refuses too few
+    return Distribution(shares, DENSITIES[method](shares), each, **kinds)
 
 
 def _rows(
@@ -287,13 +296,14 @@ def _rows(
     """The rows of `Numbers`, on the scale of answers, and who skipped the question."""
     domain, everyone = _numbers(tallies[0].mechanism).domain, wanted.everyone
     lo, hi = domain.lo, domain.hi
+    each = wanted.confidence if distribution is None else distribution.each
+    quantiles = [] if distribution is None else [distribution.quantile(p) for p in QUANTILES]
     if domain.optional:
-        mean, skipped = _answered(tallies, wanted.confidence, everyone=everyone)
-        return [mean.scaled(lo, hi)], skipped
+        mean, skipped = _answered(tallies, each, everyone=everyone)
+        return [mean.scaled(lo, hi), *quantiles], skipped
     found = _pooled(tallies)
     if distribution is None:
-        return [mean_of(found, wanted.confidence, everyone=everyone).scaled(lo, hi)], None
-    each, quantiles = distribution.each, [distribution.quantile(p) for p in QUANTILES]
+        return [mean_of(found, each, everyone=everyone).scaled(lo, hi)], None
     mean = mean_of(found, each, everyone=everyone)
     return [mean.scaled(lo, hi), deviation_of(found, each).scaled(0.0, hi - lo), *quantiles], None
 
@@ -307,22 +317,6 @@ def mean_of(found: Moments, confidence: float, *, everyone: bool) -> Statistic:
     error = math.sqrt(found.variance_about(everyone=everyone))
     half = rounded_half_width(error, found.rounding, confidence)
     return Statistic(MEAN, found.mean, error, (found.mean - half, found.mean + half))
-
-
-def rounded_half_width(error: float, rounding: float, confidence: float) -> float:
-    """Half of an interval for a normal estimate that is biased by at most ``rounding``."""
-    z = two_sided_z(confidence)
-    if not rounding:
-        return z * error
-    from scipy.optimize import brentq
-    from scipy.special import ndtr
-
-    b = rounding / error
-
-    def missing(c: float) -> float:
-        return confidence - float(ndtr(c - b) - ndtr(-c - b))
-
-    return error * float(brentq(missing, z, z + b))
 
 
 def deviation_of(found: Moments, confidence: float) -> Statistic:

@@ -33,6 +33,8 @@ class Answered:
     #: The least and the largest that Var(S - R N) about the respondents themselves can be.
     least: float
     largest: float
+    #: The farthest that the mean is moved by rounding the numbers.
+    rounding: float = 0.0
 
     @property
     def mean(self) -> float:

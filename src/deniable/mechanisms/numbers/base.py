@@ -196,11 +196,13 @@ class NumberMechanism(Mechanism):
         """The counts of reports that are one of two; None if there are more. Run by the analyst."""
         return None
 
-    def share_variance(self, n: int, *, sampled: bool = False) -> float:
+    def share_variance(self, n: int, *, sampled: bool = False, skipped: float = 0.0) -> float:
         """The variance of the share of n answers in the lower half of the range, spread evenly.
 
         That of a fixed population, or, with ``sampled``, of one that the respondents are a sample
-        of. For mechanisms for distributions. Run by the analyst, before anybody is asked.
+        of. Where the question may be skipped, and a share ``skipped`` of the respondents do, it is
+        the share of those who answer. For mechanisms for distributions. Run by the analyst, before
+        anybody is asked.
         """
         raise InvalidArgument("mechanism", self, "one for distributions")
 

@@ -11,12 +11,13 @@ from abc import abstractmethod
 from collections.abc import Sequence
 from fractions import Fraction
 from functools import cached_property
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from deniable.arrays import Counts, Floats
 from deniable.core.domain import Domain
+from deniable.mechanisms.numbers.answered import Answered
 from deniable.mechanisms.numbers.base import Moments, NumberMechanism
 from deniable.mechanisms.numbers.bins import FINE, Binning, steps_of
 from deniable.mechanisms.numbers.least_squares import LeastSquares, plausible
@@ -101,10 +102,15 @@ class Binned(NumberMechanism):
         """
         return self.chances / [self._usual(level) for level in range(len(self.sums))]
 
+    @property
+    def columns(self) -> int:
+        """The columns of A: the bins, and a skip behind them if the question may be skipped."""
+        return self.binning.size + self.domain.optional
+
     def _usual(self, level: int) -> float:
         """v - r, or v where there is only one sum."""
         pair = np.eye(1, len(self.sums[level])) - np.eye(1, len(self.sums[level]), 1)
-        even = np.full(self.binning.size, 1 / self.binning.size)
+        even = np.full(self.columns, 1 / self.columns)
         return float(self.variance_of(level, pair, even)[0]) / np.count_nonzero(pair)
 
     @cached_property
@@ -114,7 +120,7 @@ class Binned(NumberMechanism):
 
     def even(self, level: int) -> Floats:
         """The sums of a level where answers are spread evenly."""
-        return np.asarray(self.sums[level].sum(axis=1) / self.binning.size)
+        return np.asarray(self.sums[level].sum(axis=1) / self.columns)
 
     def variance_of(self, level: int, rows: Floats, f: Floats) -> Floats:
         """n Var(row z), one for each row, of a sample of n respondents; f are shares of bins.
@@ -163,6 +169,61 @@ class Binned(NumberMechanism):
             rounding=self.rounding,
         )
 
+    def answered(self, counts: Counts, n: int) -> Answered:
+        """S and N from the shares of the bins and of the skip, which sum to 1."""
+        levels, middles = self.observed(counts, n), np.append(self.binning.middles, 0.0)
+        f, answers = self.solved.shares([one.z for one in levels]), _answers(self.columns)
+        total, share = float(middles @ f), float(answers @ f)
+        mean = total / share if share > 0 else 0.5
+        reports = np.maximum([one.n for one in levels], 1)
+        errors = middles - mean * answers
+        of_mean, of_share, of_both = self._variances_of(
+            np.array([errors, answers, errors + answers]), plausible(f), reports
+        )
+        rows = [errors @ gain for gain in self.solved.gains]
+        of_cell = [
+            (self.noise(i, row[None]) + row**2) @ np.abs(a)
+            for i, (row, a) in enumerate(zip(rows, self.sums, strict=True))
+        ]
+        most = float(sum(one.max() / m for one, m in zip(of_cell, reports, strict=True)))
+        few = min(one.n for one in levels) < FEW
+        return Answered(
+            n=n,
+            total=total,
+            share=share,
+            variance=most if few else min(float(of_mean), most),
+            tilt=float(of_both - of_mean - of_share) / 2,
+            share_variance=float(of_share),
+            square=float(middles**2 @ f) / share if share > 0 else None,
+            least=most if few else 0.0,
+            largest=most,
+            rounding=self.rounding,
+        )
+
+    def _variances_of(self, rows: Floats, f: Floats, reports: Any) -> Floats:
+        """Those of weighted sums of shares, for a sample, where levels have so many reports."""
+        pairs = zip(self.solved.gains, reports, strict=True)
+        each = [self.variance_of(i, rows @ gain, f) / m for i, (gain, m) in enumerate(pairs)]
+        return np.asarray(sum(each))
+
+    def variance_among(self, x: Floats, n: int, skipped: float, *, sampled: bool = False) -> float:
+        f = np.append((1 - skipped) * self._shares_of(x), skipped)
+        middles, answers = np.append(self.binning.middles, 0.0), _answers(self.columns)
+        errors = middles - float(middles @ f) / (1 - skipped) * answers
+        found = float(self._variances_of(errors[None], f, self._expected(n))[0])
+        return (found - (not sampled) * float(errors**2 @ f) / n) / (1 - skipped) ** 2
+
+    def _shares_of(self, x: Floats) -> Floats:
+        """The shares of the bins, where the numbers x are equally frequent."""
+        answers = self.domain.lo + np.asarray(x) * (self.domain.hi - self.domain.lo)
+        places = self.binning.of(self.domain.encode(answers)).astype(np.int64)
+        return np.bincount(places, minlength=self.binning.size) / len(places)
+
+    def _expected(self, n: int) -> Floats:
+        """So many reports of each level have variances as large as the n reports have."""
+        expected = n * self.chances
+        return np.asarray(1 / (1 / expected + (1 - self.chances) / expected**2))
+
     @cached_property
     def _rows(self) -> list[Floats]:
         """What each level adds to the mean, to the mean square and to their sum: a row each."""
@@ -193,11 +254,8 @@ class Binned(NumberMechanism):
         return bool(n * self.chances.min() >= 2 * FEW)
 
     def variance_for(self, x: Floats, n: int) -> float:
-        answers = self.domain.lo + np.asarray(x) * (self.domain.hi - self.domain.lo)
-        places = self.binning.of(self.domain.encode(answers)).astype(np.int64)
-        f = np.bincount(places, minlength=self.binning.size) / len(places)
-        middles, expected = self.binning.middles, n * self.chances
-        of_sample = self._of_sample(f)[0] @ (1 / expected + (1 - self.chances) / expected**2)
+        f, middles = self._shares_of(x), self.binning.middles
+        of_sample = self._of_sample(f)[0] @ (1 / self._expected(n))
         return float(of_sample - (middles**2 @ f - (middles @ f) ** 2) / n)
 
     def worst_variance(self, n: int, *, sampled: bool = False) -> float:
@@ -217,10 +275,14 @@ class Binned(NumberMechanism):
         rarest = float(self.chances.min())
         return max(n - LOST / rarest, min(n, 1 / rarest))
 
-    def share_variance(self, n: int, *, sampled: bool = False) -> float:
+    def share_variance(self, n: int, *, sampled: bool = False, skipped: float = 0.0) -> float:
         k = self.binning.size
-        row, even = np.arange(k) < k // 2, np.full(k, 1 / k)
-        share = (k // 2) / k
+        row, even, share = np.arange(k) < k // 2, np.full(k, 1 / k), (k // 2) / k
+        if self.domain.optional:
+            f = np.append((1 - skipped) * even, skipped)
+            errors = np.append(row - share, 0.0)
+            found = float(self._variances_of(errors[None], f, self._fewest(n) * self.chances)[0])
+            return (found - (not sampled) * float(errors**2 @ f) / n) / (1 - skipped) ** 2
         rows = [(row @ gain)[None] for gain in self.solved.gains]
         each = [float(self.variance_of(level, one, even)[0]) for level, one in enumerate(rows)]
         of_sample = float(each @ (1 / self.chances)) / self._fewest(n)
@@ -240,6 +302,11 @@ class Binned(NumberMechanism):
             largest_concave(linear.sum(axis=0), added),
             largest_concave(linear.sum(axis=0) - centred**2, added, centred),
         )
+
+
+def _answers(columns: int) -> Floats:
+    """1 for each bin, 0 for the skip behind them."""
+    return np.asarray((np.arange(columns) < columns - 1) * 1.0)
 
 
 def largest_concave(linear: Floats, minus: Floats, plus: Floats | None = None) -> float:

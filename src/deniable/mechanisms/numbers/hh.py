@@ -73,6 +73,7 @@ class HH(Binned, Drawn):
     paper = "Hay et al. 2010; Cormode et al. 2019 (range queries)"
     good_for = "the distribution of a number: quantiles, ranges, a mean; intervals without models"
     automatic = (Number,)
+    skips = True
     small_design = {"bins": 3}
     shapes = ({"bins": 2}, {"bins": 3}, {"bins": 6}, {"bins": 5, "fan_out": 3})
     bins = Design(2, lambda m: most_bins(m.domain))
@@ -128,7 +129,8 @@ class HH(Binned, Drawn):
     def sums(self) -> Sequence[Floats]:
         bins = np.arange(self.binning.size)
         pairs = zip(self.tree.sizes, self.tree.widths, strict=True)
-        return [(np.arange(size)[:, None] == bins // width) * 1.0 for size, width in pairs]
+        found = [(np.arange(size)[:, None] == bins // width) * 1.0 for size, width in pairs]
+        return [np.pad(a, (0, 1)) + _corner(a) for a in found] if self.domain.optional else found
 
     def observed(self, counts: Counts, n: int) -> list[Level]:
         pairs = enumerate(zip(self._oracles, self.by_branch(counts), strict=True))
@@ -160,6 +162,13 @@ class HH(Binned, Drawn):
     def _branch(cls, answers: Domain, branch: Any) -> Branch:
         check_keys("branch", branch, {"weight", "mechanism"})
         return Branch(branch["weight"], (), from_leaf(answers, branch["mechanism"]))
+
+
+def _corner(a: Floats) -> Floats:
+    """1 in the row and the column of a skip, behind those of the nodes and of the bins."""
+    return np.pad(np.zeros(a.shape), (0, 1)) + np.outer(
+        np.arange(len(a) + 1) == len(a), np.arange(a.shape[1] + 1) == a.shape[1]
+    )
 
 
 def most_bins(domain: Domain) -> int:
