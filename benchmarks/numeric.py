@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 
 import deniable as dn
 from deniable.arrays import Floats
-from deniable.estimation import MEANS
+from deniable.estimation import DISTRIBUTIONS, MEANS
 from deniable.views.formats import Format
 from deniable.views.tables import show
 
@@ -35,6 +35,8 @@ ONE = {100: 4_000, 1_000: 4_000, 10_000: 1_500}
 TWO = {(200, 300): 2_000, (2_000, 1_000): 2_000, (10_000, 5_000): 800}
 #: Public data that are beside the project, or not.
 DATA = Path(__file__).resolve().parents[2] / "shared" / "data"
+#: Rounding of sums of shares.
+TINY = 1e-9
 #: Reports that are made at once.
 TOGETHER = 10_000_000
 
@@ -206,9 +208,87 @@ def _seconds(m: dn.Mechanism, values: NDArray[Any], *, encode: bool = False) -> 
     return min(taken)
 
 
+def distributions(runs: float, rng: Generator) -> Iterator[dict[str, Any]]:
+    """Intervals of F at the deciles of incomes, and of other estimates by HH with 256 bins.
+
+    Of the same 100,000 respondents in each run; widths of F and of means as shares of the range.
+    """
+    found = _sets()
+    if not found:
+        return
+    x = found["income / 250,000"]
+    times, deciles = round(200 * runs), np.arange(1, 10) / 10
+    for epsilon in (1.0, 4.0):
+        m = dn.HH(dn.Number(0, 1), epsilon)
+        bins = m.binning.of(m.domain.encode(x)).astype(np.int64)
+        f = np.append(0.0, np.cumsum(np.bincount(bins, minlength=m.binning.size)) / len(x))
+        edges = np.abs(f[:, None] - deciles).argmin(axis=0)
+        rows = [_distribution(m, m.tally(m.privatize(x, rng)), x, f, edges) for _ in range(times)]
+        inside, widths, others = map(np.array, zip(*rows, strict=True))
+        yield {
+            "epsilon": epsilon, "runs": times, "covered, of all deciles": inside.mean(),
+            "least": inside.mean(axis=0).min(), "most": inside.mean(axis=0).max(),
+            "width": widths.mean(), "mean covered": others[:, 0].mean(),
+            "mean width": others[:, 1].mean(), "s. d. covered": others[:, 2].mean(),
+            "median covered": others[:, 3].mean(), "band covered": others[:, 4].mean(),
+        }  # fmt: skip
+
+
+def _distribution(
+    m: dn.HH, tally: dn.Tally, x: Floats, f: Floats, edges: NDArray[Any]
+) -> tuple[Any, Any, list[float]]:
+    """Which intervals of F cover, how wide they are, and what else covers."""
+    e = DISTRIBUTIONS.estimate([tally], "unbiased")
+    known = e.distribution
+    assert known is not None
+    low, high = (end[edges] for end in known.band)
+    together = DISTRIBUTIONS.estimate([tally], "unbiased", simultaneous=True).distribution
+    assert together is not None
+    ends = together.band
+    return (
+        (low <= f[edges]) & (f[edges] <= high),
+        high - low,
+        [
+            _within(e.mean_interval, x.mean()),
+            e.mean_interval[1] - e.mean_interval[0],
+            _within(e.statistic("standard deviation").interval, x.std()),
+            _within(e.median.interval, float(np.median(x))),
+            float(np.all((ends[0] <= f + TINY) & (f <= ends[1] + TINY))),
+        ],
+    )
+
+
+def _within(interval: tuple[float, float], true: float) -> float:
+    return float(interval[0] <= true <= interval[1])
+
+
+def seconds_of_estimates(runs: float, rng: Generator) -> Iterator[dict[str, Any]]:
+    """Time of an estimate with all intervals by HH, the first of a mechanism and the next ones."""
+    x = rng.beta(2, 5, 100_000)
+    for bins in (256, 1024):
+        m = dn.HH(dn.Number(0, 1), 1.0, bins=bins)
+        tally = m.tally(m.privatize(x, rng))
+        for method in DISTRIBUTIONS.methods(m):
+            taken = []
+            for _ in range(3):
+                start = process_time()
+                DISTRIBUTIONS.estimate([tally], method).density.rows()
+                taken.append(process_time() - start)
+            yield {"bins": bins, "method": method, "first": taken[0], "next": min(taken[1:])}
+
+
 #: Every study gets the share of the runs to make, and coins.
 STUDIES: dict[str, Callable[[float, Generator], Iterator[dict[str, Any]]]] = {
-    study.__name__: study for study in (mean_tests, sample_sizes, best_published, ages, speed)
+    study.__name__: study
+    for study in (
+        mean_tests,
+        sample_sizes,
+        best_published,
+        ages,
+        speed,
+        distributions,
+        seconds_of_estimates,
+    )
 }
 
 
