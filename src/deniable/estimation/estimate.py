@@ -164,6 +164,15 @@ class Estimate(Exports):
         """The confidence in words."""
         return f"{100 * self.confidence:.6g} %"
 
+    @property
+    def views(self) -> tuple[str, ...]:
+        """The charts that there are (``kind``), the first unless one is named; none: only one."""
+        return ()
+
+    def measured(self, unit: str) -> Self:
+        """The same, with the unit of the answers in the words that say what the numbers are."""
+        return self
+
     def shown(self, most: int = SHOWN) -> list[int]:
         """The rows to show to a person: all in order, or the largest of very many."""
         if len(self.labels) <= most:

@@ -109,19 +109,24 @@ class Analysis:
         found = self._estimate(query)
         return found if found is None or most is None else found.at_most(most)
 
-    def chart(self, query: EstimateQuery, most: int | None = None) -> dict[str, Any] | None:
-        """The same as a chart (Vega-Lite), in the words that people read."""
+    def chart(
+        self, query: EstimateQuery, most: int | None = None, view: str | None = None
+    ) -> dict[str, Any] | None:
+        """The same as a chart (Vega-Lite), in the words that people read; ``view`` names one."""
         found, name = self._estimate(query), query.question
         if found is None:
             return None
+        if view is not None and view not in found.views:
+            allowed = f"one of {', '.join(found.views)}" if found.views else "left out here"
+            raise InvalidArgument("view", view, allowed)
         words = self._store.texts.wording(name).answers
         shown: dict[Any, str] = dict(
             zip(self._store.collection.question(name).domain.ids, words, strict=False)
         )
         found = replace(found, labels=tuple(shown.get(label, label) for label in found.labels))
-        title = self._store.texts.ask(name)
-        drawn: dict[str, Any] = chart(found, title=title, most=min(most or DRAWN, DRAWN))
-        return drawn
+        title, chosen = self._store.texts.ask(name), {} if view is None else {"kind": view}
+        drawn = chart(found, title=title, most=min(most or DRAWN, DRAWN), **chosen)
+        return {**drawn, "usermeta": {**drawn["usermeta"], "views": list(found.views)}}
 
     def _estimate(self, query: EstimateQuery) -> Estimate | None:
         asked = self._store.collection.asked(query.question)
@@ -139,7 +144,7 @@ class Analysis:
                 # Where a question is drawn, those who answer it are a sample of the respondents.
                 population="everyone" if asked.sampled else "respondents",
                 **self._choices(query),
-            )
+            ).measured(self._store.texts.wording(query.question).unit)
             self._remember(place, found)
         return found
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import re
+from functools import partial
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
@@ -41,7 +42,7 @@ JSON = "application/json"
 #: Estimates that are computed at once: of many answers, each takes much memory.
 ESTIMATES = 2
 #: What any estimate may be asked for with; tasks have parameters of their own.
-_PARAMETERS = ("round", "method", "confidence", "simultaneous", "most", "format")
+_PARAMETERS = ("round", "method", "confidence", "simultaneous", "most", "format", "view")
 #: The same for everybody, so they are made once.
 _COUNTED = Response(b'{"counted":true}', 201, media_type=JSON)
 _KNOWN = Response(b'{"counted":false}', 200, media_type=JSON)
@@ -164,7 +165,11 @@ class Service:
         await self._access.require_analyst(request.headers)
         given = request.query_params
         form, most = _format(given.get("format", "json")), _most(given.get("most"))
-        ask: Any = self._analysis.chart if form == CHART else self._analysis.estimate
+        ask: Any = self._analysis.estimate
+        if form == CHART:
+            ask = partial(self._analysis.chart, view=given.get("view"))
+        elif "view" in given:
+            raise Problem("invalid-choice", f"view is for format={CHART}")
         try:
             query = _query(self.collection, request.path_params["name"], given)
             with self._slots:

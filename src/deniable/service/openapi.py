@@ -145,6 +145,7 @@ def _estimates(collection: Collection) -> dict[str, Any]:
         "simultaneous": {"type": "boolean"},
         "most": {"type": "integer", "minimum": 1, "maximum": 999_999_999},
         "format": {"enum": list(FORMATS)},
+        "view": {"type": "string"},
     }
     path = {"name": "name", "in": "path", "required": True, "schema": {"enum": names}}
     options = [{"name": name, "in": "query", "schema": schema} for name, schema in query.items()]

@@ -179,6 +179,12 @@ class Numbers(Estimate):
         """Which answers the numbers are about."""
         return self.quantities["estimate"].words
 
+    def measured(self, unit: str) -> Self:
+        if not unit:
+            return self
+        one = self.quantities["estimate"]
+        return self._of(self.labels, {"estimate": replace(one, words=f"{one.words} {unit}")})
+
 
 @dataclass(frozen=True, eq=False)
 class Bars(Exports):

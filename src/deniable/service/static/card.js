@@ -55,6 +55,8 @@ export class Card {
       this.#latest = false;
       wake();
     } });
+    this.view = el('select', { id: `view-${this.name}`, onchange: wake });
+    this.views = el('div', { hidden: true }, el('label', { for: this.view.id }, 'Chart'), this.view);
     this.queries = new Map(Object.entries(question.queries).map(([name, query]) =>
       [name, control(`${name}-${this.name}`, query, wake)]));
     this.figure = el('div', { class: 'chart' });
@@ -65,7 +67,7 @@ export class Card {
 
   #node(question) {
     const labelled = (label, input) => el('div', {}, el('label', { for: input.id }, label), input);
-    const controls = [labelled('Method', this.method)];
+    const controls = [labelled('Method', this.method), this.views];
     if (question.rounds > 1) controls.push(labelled('Round', this.round));
     for (const [name, { label, hint }] of Object.entries(question.queries)) {
       controls.push(labelled(hint ? `${label} (${hint})` : label, this.queries.get(name)));
@@ -94,12 +96,16 @@ export class Card {
     return `/v2/estimates/${this.name}?${query}`;
   }
 
+  #chart() {
+    return this.#path('chart', { most: MOST, ...this.view.value && { view: this.view.value } });
+  }
+
   /** Show how much there is, and ask for a chart if that is new, or if another is wanted. */
   async update({ reports }) {
     this.#rounds(Object.keys(reports));
     const n = reports[this.round.value || 1] ?? 0;
     this.count.textContent = number(n);
-    const asking = `${n} ${this.#path('chart')}`;
+    const asking = `${n} ${this.#chart()}`;
     if (asking === this.#asked) return;
     const answers = Math.round(n * this.share);
     const enough = answers >= LEAST;
@@ -121,7 +127,7 @@ export class Card {
   /** The chart, of at most so many values, or why there is none. */
   async #estimate() {
     try {
-      return { spec: await askJSON(this.#path('chart', { most: MOST })) };
+      return { spec: await askJSON(this.#chart()) };
     } catch (error) {
       if (COMMON.includes(error.status)) throw error;
       return { problem: error.message };
@@ -138,12 +144,20 @@ export class Card {
       this.numbers.replaceChildren();
       return;
     }
-    const { caption, details, columns } = spec.usermeta;
+    const { caption, details, columns, views } = spec.usermeta;
+    this.#choices(views);
     this.caption.replaceChildren(caption, el('small', {}, details));
     this.numbers.replaceChildren(tableOf(columns));
     await draw(this.figure, spec).catch((error) => {
       this.caption.textContent = `${error.message} The numbers are below.`;
     });
+  }
+
+  /** Which charts there are, if there are several; a choice stays. */
+  #choices(views) {
+    if (this.view.options.length === views.length) return;
+    this.view.replaceChildren(...views.map((name) => el('option', {}, name)));
+    this.views.hidden = !views.length;
   }
 
   async #download(format) {
