@@ -110,7 +110,8 @@ def test_check_says_what_is_hopeless_and_what_would_help(n, tmp_path):
     assert ("too few people. With 500 respondents the error is ± 11 points." in text) == hopeless
 
 
-HOURS = {"name": "hours", "ask": "How long?", "kind": "number", "lo": 0, "hi": 24}
+HOURS = {"name": "hours", "ask": "How long?", "kind": "number", "lo": 0, "hi": 24,
+         "wants": "mean"}  # fmt: skip
 
 
 @pytest.mark.parametrize(
@@ -249,8 +250,8 @@ def test_init_asks(tmp_path):
     text = run("init", text="\n".join(answers) + "\n", cwd=tmp_path)
     assert "deniable check survey.toml" in text.stdout
     refusals = ["must be a number", "Kind must be one of", "ascending", "from 0 to 2",
-                "at least two", "one of groups, mean", "only once", "the first a letter",
-                "another than those", "one of yes, no"]  # fmt: skip
+                "at least two", "one of groups, distribution, mean, both", "only once",
+                "the first a letter", "another than those", "one of yes, no"]  # fmt: skip
     for refused in refusals:
         assert refused in text.stderr
     assert 'thought "50:50" beforehand can be at most 73 % sure afterwards.' in text.stdout

@@ -209,8 +209,6 @@ def test_auto_knows_rounds_and_texts():
     assert isinstance(Requirements(Text(), 2.0, 10_000).choose(), dn.ORR | dn.HCMS)
     mean = Requirements(dn.Number(0, 24), 2.0, 10_000, tasks=("mean",))
     assert isinstance(mean.choose(), dn.DRR)
-    again = Requirements(dn.Number(0, 24), 2.0, 10_000, rounds=2)
-    assert again.choose().places == 1  # a manifest allows no drawing again
 
 
 def test_what_a_survey_wants_of_numbers_chooses_the_mechanism():
@@ -218,9 +216,16 @@ def test_what_a_survey_wants_of_numbers_chooses_the_mechanism():
         data = {"title": "t", "epsilon": 1.0, "questions": [{**NUMBER, "lo": 0, "hi": 24, **keys}]}
         return survey_of(data).collection.asked("n").mechanism
 
-    assert type(designed(wants="mean")) is dn.DRR
-    assert type(designed(wants="distribution")) is dn.HH
-    assert type(designed(mechanism="hh", wants="mean")) is dn.HH
+    numbers = dn.Number(0, 24)
+    assert designed(wants="mean") == dn.DRR(numbers, 1.0)
+    assert designed() == designed(wants="distribution") == dn.HH(numbers, 1.0)
+    assert {"mean", "distribution"} <= set(designed(wants="both").tasks)
+    assert designed(mechanism="drr") == designed(mechanism="drr", wants="mean")
+    assert designed(mechanism="hh", wants="mean", design={"bins": 8}).bins == 8
+    with pytest.raises(InvalidArgument, match="one that estimates the nothing"):
+        Requirements(numbers, 1.0, 100, tasks=("nothing",)).build("hh")
+    with pytest.raises(InvalidArgument, match=r"none is chosen for .*, nothing"):
+        Requirements(numbers, 1.0, 100, tasks=("nothing",)).choose()
     with pytest.raises(InvalidArgument, match=r"wants.*mean, distribution, both"):
         designed(wants="median")
 
@@ -511,7 +516,7 @@ def test_what_is_drawn_again_draws_the_same_questions():
 
 
 def test_a_mean_is_asked_for_by_its_range():
-    asked = NUMBER | {"lo": 0, "hi": 24, "step": 0.25}
+    asked = NUMBER | {"lo": 0, "hi": 24, "step": 0.25, "wants": "mean"}
     found = survey_of({"title": "t", "epsilon": 1.0, "questions": [asked]}).collection
     assert found.report("n").mechanism == dn.DRR(dn.Number(0, 24, 0.25), 1.0)
     assert found.question("n").index(25) == found.question("n").index(24) == 1 << 32

@@ -26,7 +26,7 @@ title = "Mixed"
 epsilon = 6.0
 divide = "sampled"
 questions = [
-  {name = "hours", ask = "How long?", kind = "number", lo = 0, hi = 24},
+  {name = "hours", ask = "How long?", kind = "number", lo = 0, hi = 24, wants = "mean"},
   {name = "drink", ask = "What?", kind = "text", candidates = ["tea"]},
   {name = "way", ask = "How?", kind = "choice", answers = ["car", "train"]},
 ]

@@ -18,6 +18,7 @@ from deniable.core.domain import (
     Domain,
     Key,
     Label,
+    Purpose,
     is_text,
     refuse_what_is_no_column,
     to_list,
@@ -311,7 +312,9 @@ class Bins(Listed):
     """
 
     kind = "number"
-    purposes: ClassVar[Mapping[str, Mapping[str, Any]]] = {"groups": {}}
+    purposes: ClassVar[Mapping[str, Purpose]] = {
+        "groups": Purpose({}, "the shares of groups that you name, such as 18 to 30")
+    }
     noun = "ranges of numbers"
     spec_keys = (("edges",),)
     keys: ClassVar[Mapping[str, Key]] = {

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from deniable.answers.columns import UNIT, as_doubles, refuse_first
 from deniable.arrays import Floats
-from deniable.core.domain import SKIPPED, Domain, Key, Label
+from deniable.core.domain import SKIPPED, Domain, Key, Label, Purpose
 from deniable.errors import InvalidArgument, is_number, require_type
 
 #: The grid has so many bits: ``lo`` is 0 and ``hi`` is 2**FINE.
@@ -45,7 +45,13 @@ class Number(Domain):
     """
 
     kind = "number"
-    purposes: ClassVar[Mapping[str, Mapping[str, Any]]] = {"mean": {"wants": "mean"}}
+    purposes: ClassVar[Mapping[str, Purpose]] = {
+        "distribution": Purpose(
+            {"wants": "distribution"}, "quantiles, the share of any range, and a less exact mean"
+        ),
+        "mean": Purpose({"wants": "mean"}, "the mean, as exactly as possible"),
+        "both": Purpose({"wants": "both"}, "an exact mean and a rough distribution"),
+    }
     noun = "numbers of a range"
     spec_keys = (("lo", "hi", "step", "outside"),)
     keys: ClassVar[Mapping[str, Key]] = {
@@ -65,7 +71,7 @@ class Number(Domain):
         "step": Key(lambda step: _limit("step", step)),
         "outside": Key(lambda outside: _outside(outside), default="clip"),
         "unit": UNIT,
-        "wants": Key(lambda wants: check_wants(wants), default="mean", policy=True),
+        "wants": Key(lambda wants: check_wants(wants), default="distribution", policy=True),
     }
     dtype = np.dtype(np.uint64)
     lo: float

@@ -125,12 +125,13 @@ def _question(taken: set[str]) -> dict[str, Any]:
 def _form(kind: Kind) -> tuple[type[Domain], Mapping[str, Any]]:
     """Which of the forms of a kind is meant, and the keys that say so; most kinds have one."""
     pairs = [(form, *one) for form in kind.surveyed for one in form.purposes.items()]
-    forms = {words: (form, keys) for form, words, keys in pairs}
-    first = next(iter(forms))
+    forms = {word: (form, purpose.keys) for form, word, purpose in pairs}
     if len(forms) == 1:
-        return forms[first]
+        return next(iter(forms.values()))
+    for _, word, purpose in pairs:
+        print(f"  {word}: {purpose.about}")
     words = f"What do you want to know ({', '.join(forms)})"
-    return forms[_asked(words, first, _one_of("the answer", list(forms)))]
+    return forms[_asked(words, None, _one_of("the answer", list(forms)))]
 
 
 def _wanted(key: Key) -> bool:

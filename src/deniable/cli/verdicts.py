@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 from bisect import bisect_left
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -209,12 +210,12 @@ def _required(
 def _wishes(asked: Asked, people: int, design: Callable[..., Mechanism]) -> tuple[Wish, ...]:
     """The same question with each purpose that its answers can have, if there are several."""
     purposes = type(asked.mechanism.domain).purposes
-    if len(purposes) < 2:
-        return ()
-    free: dict[str, Any] = {"mechanism": AUTO, "design": {}}
-    return tuple(
-        _wish(words, design({**free, **keys}), asked, people) for words, keys in purposes.items()
-    )
+    found = []
+    for word, purpose in purposes.items() if len(purposes) > 1 else ():
+        with suppress(InvalidArgument):  # nothing estimates that of these answers
+            mechanism = design({"mechanism": AUTO, "design": {}, **purpose.keys})
+            found.append(_wish(word, mechanism, asked, people))
+    return tuple(found)
 
 
 def _wish(words: str, mechanism: Mechanism, asked: Asked, people: int) -> Wish:

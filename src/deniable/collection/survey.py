@@ -204,11 +204,12 @@ def _mechanism(one: Mapping[str, Any], epsilon: float, shared: Mapping[str, int]
         domain, tasks = kind.from_table(one), kind.wanted(one)
         domain.require_publishable()
         design = _design(one.get("design", {}))
-        first = one.get("epsilon_1")
+        first, wanted = one.get("epsilon_1"), one.get("mechanism", AUTO)
+        if wanted != AUTO and not kind.says_what_is_wanted(one):
+            tasks = ()  # whatever the mechanism is for
         required = Requirements(
             domain, epsilon, epsilon_1=first, design=design, tasks=tasks, **shared
         )
-        wanted = one.get("mechanism", AUTO)
         if wanted == AUTO and design:
             raise InvalidArgument("design", design, "left out where the mechanism is chosen")
         return required.choose() if wanted == AUTO else required.build(wanted)

@@ -58,6 +58,14 @@ class Key:
     fold: Fold = "none"
 
 
+@dataclass(frozen=True)
+class Purpose:
+    """What people want to know of answers: the keys of a question that say so, and in words."""
+
+    keys: Mapping[str, Any]
+    about: str = ""
+
+
 @dataclass
 class Kind:
     """A name of `KINDS`, and the forms of domain that have it, told apart by their keys."""
@@ -97,6 +105,10 @@ class Kind:
     def wanted(self, table: Mapping[str, Any]) -> tuple[str, ...]:
         """The tasks that a question in a survey file asks for; see `Domain.wanted`."""
         return self.form_of(table).wanted(table)
+
+    def says_what_is_wanted(self, table: Mapping[str, Any]) -> bool:
+        """Whether a question in a survey file does so itself, or leaves it to the defaults."""
+        return any(name in table for name, key in self.form_of(table).keys.items() if key.policy)
 
     def form_of(self, table: Mapping[str, Any]) -> type[Domain]:
         """The form that a question in a survey file has."""
@@ -171,9 +183,8 @@ class Domain:
     spec_keys: ClassVar[tuple[tuple[str, ...], ...]] = ((),)
     #: Whether a survey file can ask for it.
     in_surveys: ClassVar[bool] = True
-    #: What people want who ask for this form of a kind and not for another: the words of ``init``,
-    #: each with the keys that it sets.
-    purposes: ClassVar[Mapping[str, Mapping[str, Any]]] = {"": {}}
+    #: What people want who ask for this form of a kind and not for another, in one word each.
+    purposes: ClassVar[Mapping[str, Purpose]] = {"": Purpose({})}
     #: Whether people may answer what nobody listed.
     is_open: ClassVar[bool] = False
     #: Whether its values are the indices of a list: then it has ``size`` and `labels`.
