@@ -136,8 +136,7 @@ class Requirements:
             if family.remembers and self.changes and not family.key_is_value:
                 continue
             built = self.build(name)
-            drawn_again = built.places > 1 and self.rounds > 1  # which no manifest allows
-            if built.bits_per_report <= MOST_BITS and not drawn_again:
+            if built.bits_per_report <= MOST_BITS:
                 yield built
 
 
