@@ -87,7 +87,7 @@ study: $(VENV)/.dev
 
 # All papers; REPRODUCE="--full --data FOLDER" for their whole grids and the tables of public data.
 reproduce: $(VENV)/.papers
-	for paper in kairouz comparative ibu survey; do \
+	for paper in kairouz comparative ibu survey numbers; do \
 		OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(BIN)/deniable reproduce $$paper $(REPRODUCE) || exit 1; \
 	done
 

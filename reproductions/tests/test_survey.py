@@ -12,6 +12,7 @@ from typer.testing import CliRunner
 import deniable as dn
 from deniable.cli import app
 from deniable.mechanisms.frequency import frequency_oracles
+from deniable_papers import boxes
 from deniable_papers.cells import Notebook, finish
 from deniable_papers.results import Verdict, read
 from deniable_papers.survey import costs, losses, means, study, variances
@@ -113,12 +114,12 @@ def test_drawn_reports_have_the_right_mean(name):
 def test_duchi_of_several_numbers(d):
     """Enumerated: equation 60 is right, the text is not for even d."""
     v = (0.3, -0.8, 0.0, 1.0)[:d]
-    law = means.duchi_law(v, 1.0)
+    law = boxes.duchi_law(v, 1.0)
     assert sum(law.values()) == pytest.approx(1.0)
     for j in range(d):
         assert sum(p * t[j] for t, p in law.items()) == pytest.approx(v[j])
-    assert means.duchi_epsilon(d, 1.0, text=False) == pytest.approx(1.0)
-    text = means.duchi_epsilon(d, 1.0, text=True)
+    assert boxes.duchi_epsilon(d, 1.0, text=False) == pytest.approx(1.0)
+    text = boxes.duchi_epsilon(d, 1.0, text=True)
     assert text == pytest.approx(1.0) if d % 2 else text > 1.4
 
 

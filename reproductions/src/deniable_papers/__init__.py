@@ -15,6 +15,7 @@ STUDIES = {
     "comparative": ("deniable_papers.comparative.study", "Comparative"),
     "kairouz": ("deniable_papers.kairouz.study", "Kairouz"),
     "ibu": ("deniable_papers.ibu.study", "Ibu"),
+    "numbers": ("deniable_papers.numbers.study", "NumbersStudy"),
     "survey": ("deniable_papers.survey.study", "Survey"),
 }
 

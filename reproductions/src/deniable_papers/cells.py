@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from multiprocessing import get_context
@@ -71,6 +72,9 @@ def finish(
             notebook.add(settings, work(settings, generator(settings, notebook.seed)))
             yield None
         return
+    # One core each: threads of BLAS beside other processes would only wait, busily.
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+    os.environ.setdefault("OMP_NUM_THREADS", "1")
     with ProcessPoolExecutor(processes, mp_context=get_context("spawn")) as pool:
         pending = {
             pool.submit(work, settings, generator(settings, notebook.seed)): settings

@@ -1,20 +1,20 @@
-"""Table 9: five channels for a number of -1..1. Experiment code, not mechanisms of the library.
+"""Table 9: five channels for a number of -1..1, as printed.
 
 The law of a report is a mixture of uniform pieces (atoms have no width), so that its moments are
-known exactly; but for Laplace noise, which is integrated numerically.
+known exactly; but for Laplace noise, which is integrated numerically. One bit is the library's
+`Duchi`; the library has the others on a lattice, and `reproduce numbers` compares these.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from functools import cache
-from itertools import product
-from math import comb
 
 import numpy as np
 from numpy.typing import NDArray
 
+import deniable as dn
 from deniable_papers.cells import Settings, Values
 
 Floats = NDArray[np.float64]
@@ -25,8 +25,11 @@ GRID = np.linspace(0, 1, 11)
 
 
 def duchi(v: float, epsilon: float) -> Law:
-    """Duchi et al. with d = 1: discretise, then answer from T+ or T-."""
-    return [(weight, t[0], t[0]) for t, weight in duchi_law((v,), epsilon).items()]
+    """Duchi et al. with d = 1: the mechanism that the library ships."""
+    m = dn.Duchi(dn.Number(-1, 1), epsilon)
+    low, high = (float(2 * score - 1) for score in m.exact_scores)
+    up = (v - low) / (high - low)
+    return [(1 - up, low, low), (up, high, high)]
 
 
 def harmony(v: float, epsilon: float) -> Law:
@@ -140,46 +143,3 @@ def _draw(name: str, v: float, epsilon: float, draws: int, rng: np.random.Genera
     piece = rng.choice(len(weights), size=draws, p=weights / weights.sum())
     drawn: Floats = rng.uniform(low[piece], high[piece])
     return drawn
-
-
-# ---- several numbers at once, by Duchi et al.
-
-
-def duchi_law(
-    v: tuple[float, ...], epsilon: float, *, text: bool = False
-) -> dict[tuple[float, ...], float]:
-    """All reports and their probabilities; ``text``: with P(T+) = e^eps / (e^eps + 1) for all d."""
-    d = len(v)
-    e, half = math.exp(epsilon), _half(d)
-    bound, plus = duchi_bound(d, epsilon), e * half / ((e - 1) * half + 2**d)
-    plus = e / (e + 1) if text else plus
-    law = dict.fromkeys(product((-bound, bound), repeat=d), 0.0)
-    for x in product((-1, 1), repeat=d):
-        chance = math.prod((1 + a * b) / 2 for a, b in zip(x, v, strict=True))
-        for t in law:
-            above = sum(a * b for a, b in zip(x, t, strict=True)) > 0
-            law[t] += chance * (plus / half if above else (1 - plus) / (2**d - half))
-    return law
-
-
-def _half(d: int) -> int:
-    """C_d, the size of T+ (58)."""
-    return int(2 ** (d - 1) - (0 if d % 2 else comb(d, d // 2) // 2))
-
-
-def duchi_bound(d: int, epsilon: float, *, text: bool = False) -> float:
-    """B (57); ``text``: with the printed binomial of odd d, C(d - 1, 2)."""
-    e = math.exp(epsilon)
-    lower = d // 2 if d % 2 == 0 or not text else 2
-    return float((2**d + _half(d) * (e - 1)) / (comb(d - 1, lower) * (e - 1)))
-
-
-def duchi_epsilon(d: int, epsilon: float, *, text: bool) -> float:
-    """The largest log ratio of probabilities of a report; corners of the cube are the worst."""
-    laws = [duchi_law(v, epsilon, text=text) for v in product((-1.0, 1.0), repeat=d)]
-    return max(math.log(max(p) / min(p)) for p in _columns(laws))
-
-
-def _columns(laws: list[dict[tuple[float, ...], float]]) -> Iterator[list[float]]:
-    for t in laws[0]:
-        yield [law[t] for law in laws]

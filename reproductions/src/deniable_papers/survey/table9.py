@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator
 
 import numpy as np
 
+from deniable_papers.boxes import duchi_bound, duchi_epsilon
 from deniable_papers.cells import Notebook
 from deniable_papers.results import Cell, Result, Trial, claimed, compared
 from deniable_papers.survey import means
@@ -111,14 +112,14 @@ def _duchi() -> Iterator[Result]:
     """Several numbers: the text's probability is not epsilon-LDP for even d; (57) for odd d."""
     for d in (1, 2, 3, 4):
         for text in (True, False):
-            found = means.duchi_epsilon(d, 1.0, text=text)
+            found = duchi_epsilon(d, 1.0, text=text)
             which = "e^eps / (e^eps + 1)" if text else "equation 60"
             cell: Cell = {"d": d, "P(T+)": which}
             reason = "T+ and T- are not equally large for even d" if text else ""
             where = "section 4.1, epsilon of Duchi"
             yield compared(PAPER, where, cell, 1.0, found, reason=reason)
     for d in (3, 5, 7):
-        slope = means.duchi_bound(d, 1.0, text=True) / means.duchi_bound(d, 1.0)
+        slope = duchi_bound(d, 1.0, text=True) / duchi_bound(d, 1.0)
         reason = "the binomial is C(d - 1, (d - 1) / 2)"
         where = "equation 57, mean report of 1"
         yield compared(PAPER, where, {"d": d}, 1.0, slope, reason=reason)

@@ -12,7 +12,9 @@ from deniable.views.formats import Format
 
 
 def reproduce(
-    paper: Annotated[str, typer.Argument(help="Paper: comparative, ibu, kairouz or survey.")],
+    paper: Annotated[
+        str, typer.Argument(help="Paper: comparative, ibu, kairouz, numbers or survey.")
+    ],
     full: Annotated[
         bool, typer.Option("--full/--quick", help="The paper's whole grid, or a part of it.")
     ] = False,
