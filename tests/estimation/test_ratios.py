@@ -91,3 +91,8 @@ def test_groups_that_are_too_small_are_refused():
     # Where the share may as well be 0 no number would be honest.
     assert too_few("women", 0.01, 0.02, 5000).endswith("1 % ± 4 points of 5,000 respondents")
     assert "0 % ± 4 points" in too_few("women", -0.01, 0.02, 5000)
+
+
+def test_hardly_any_reports_are_refused_in_plain_numbers():
+    words = "too few people who answered to tell: they are 100 % ± 220 points of 1 respondents"
+    assert too_few("people who answered", 1.6, 1.1, 1).startswith(words)

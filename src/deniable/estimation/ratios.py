@@ -102,7 +102,8 @@ def too_few(people: str, share: float, error: float, n: int) -> str:
     """
     if share >= CLEAR * error:
         return ""
-    found = f"{100 * max(share, 0.0):.2g} % ± {100 * 2 * error:.2g} points"
+    share = min(share, 1.0)
+    found = f"{_two(100 * max(share, 0.0))} % ± {_two(100 * 2 * error)} points"
     words = f"too few {people} to tell: they are {found} of {n:,} respondents"
     return f"{words}; about {people_needed(share, error, n):,} would do" if share > error else words
 
@@ -110,3 +111,8 @@ def too_few(people: str, share: float, error: float, n: int) -> str:
 def people_needed(share: float, error: float, n: int) -> int:
     """How many respondents bring the share to `CLEAR` standard errors: 16 n Var(N) / N^2."""
     return two_digits(math.ceil(n * (CLEAR * error / share) ** 2))
+
+
+def _two(number: float) -> str:
+    """Two digits, all of a large number."""
+    return f"{number:.0f}" if number >= 9.95 else f"{number:.2g}"

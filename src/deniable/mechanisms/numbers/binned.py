@@ -180,25 +180,29 @@ class Binned(NumberMechanism):
         of_mean, of_share, of_both = self._variances_of(
             np.array([errors, answers, errors + answers]), plausible(f), reports
         )
-        rows = [errors @ gain for gain in self.solved.gains]
-        of_cell = [
-            (self.noise(i, row[None]) + row**2) @ np.abs(a)
-            for i, (row, a) in enumerate(zip(rows, self.sums, strict=True))
-        ]
-        most = float(sum(one.max() / m for one, m in zip(of_cell, reports, strict=True)))
-        few = min(one.n for one in levels) < FEW
+        most, few = self._largest_of(errors, reports), min(one.n for one in levels) < FEW
         return Answered(
             n=n,
             total=total,
             share=share,
             variance=most if few else min(float(of_mean), most),
             tilt=float(of_both - of_mean - of_share) / 2,
-            share_variance=float(of_share),
+            share_variance=self._largest_of(answers, reports) if few else float(of_share),
             square=float(middles**2 @ f) / share if share > 0 else None,
             least=most if few else 0.0,
             largest=most,
             rounding=self.rounding,
         )
+
+    def _largest_of(self, row: Floats, reports: Any) -> float:
+        """The largest variance of a weighted sum of shares, for a sample, whatever is answered."""
+        found = 0.0
+        for level, (gain, a, m) in enumerate(
+            zip(self.solved.gains, self.sums, reports, strict=True)
+        ):
+            own = (row @ gain)[None]
+            found += float(((self.noise(level, own) + own**2) @ np.abs(a)).max()) / m
+        return found
 
     def _variances_of(self, rows: Floats, f: Floats, reports: Any) -> Floats:
         """Those of weighted sums of shares, for a sample, where levels have so many reports."""
