@@ -600,6 +600,44 @@ def test_numbers_say_what_happens_beyond_their_range(browser):
         leave(browser)
 
 
+def test_so_many_answers_are_ticked_and_not_one_more(browser):
+    from selenium.webdriver.common.keys import Keys
+
+    tools = dn.Items(["phone", "laptop", "tablet", "desktop", "paper"], 2, optional=True)
+    asked = {
+        "tools": dn.SetSelect(tools, 1.0),
+        "fruit": dn.JointBits(dn.Items(["fig", "kiwi"]), 1.0),
+    }
+    with serving(Site(Collection.split(asked, 2.0).manifest)) as site:
+        open_questionnaire(browser, site.url)
+        assert browser.text("#hint-tools") == "Tick up to 2."
+        assert browser.text("#hint-fruit") == "Tick all that apply."
+        browser.one("#form button").click()
+        assert browser.text("#error-tools") == "Please tick what applies, or “None of these”."
+        assert browser.driver.switch_to.active_element.get_attribute("id") == "tools-0"
+        browser.keys(Keys.SPACE, Keys.TAB, Keys.SPACE)
+        assert browser.text("#error-tools") == ""
+        boxes = [browser.one(f"#tools-{place}") for place in range(7)]
+        assert [box.is_enabled() for box in boxes] == [True] * 2 + [False] * 3 + [True] * 2
+        assert "You have ticked 2." in browser.text("fieldset [role=status]")
+        browser.keys(Keys.TAB)  # over those that wait
+        assert browser.driver.switch_to.active_element.get_attribute("id") == "tools-5"
+        for alone in (5, 6):  # none of these, and a skip
+            boxes[alone].click()
+            assert [box.is_selected() for box in boxes].index(True) == alone
+            assert all(box.is_enabled() for box in boxes)
+        boxes[1].click()
+        assert [place for place in range(7) if boxes[place].is_selected()] == [1]
+        browser.one("#fruit-2").click()
+        browser.one("#form button").click()
+        browser.wait(lambda: browser.one("#check").is_displayed())
+        answers = [seen(node.text) for node in browser.all("#reports .pair > div:first-child dd")]
+        assert answers == ["laptop", "None of these"]
+        press(browser, "#send")
+        assert len(site.bodies()) == 1
+        leave(browser)
+
+
 def test_the_direction_of_an_answer_turns_no_other_words(browser):
     """An answer that writes to the left, and one that would end what keeps it apart."""
     left, tricky = "\u202eleft", "a\u2069\u202eb"

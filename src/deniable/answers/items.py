@@ -42,6 +42,7 @@ class Items(Domain):
 
     kind = "choices"
     noun = "sets of answers"
+    purposes: ClassVar[Mapping[str, Mapping[str, Any]]] = {"shares": {}, "pairs": {"pairs": True}}
     spec_keys = (("answers", "at_most"), ("size", "at_most"))
     keys: ClassVar[Mapping[str, Key]] = {
         "answers": Key(
@@ -51,7 +52,12 @@ class Items(Domain):
             parse=lambda line: typed_answer(line),
             lines=True,
         ),
-        "at_most": Key(lambda at_most: require_int("at_most", at_most, 1, MOST_TICKS)),
+        "at_most": Key(
+            lambda at_most: require_int("at_most", at_most, 1, MOST_TICKS),
+            prompt="The most answers that a person may tick",
+            about="The fewer may be ticked, the smaller is the error.",
+            parse=lambda text: _typed_number(text),
+        ),
         "pairs": Key(lambda pairs: truth("pairs", pairs), default=False, policy=True),
     }
     at_most: int
@@ -301,3 +307,10 @@ def _ticks(name: Label, column: Any) -> tuple[Bools, Bools]:
     if cells.ndim != 1 or not np.all(ticks | missing | (cells == 0)):
         raise InvalidArgument(f"values[{name!r}]", Unshown(column), "a column of zeros and ones")
     return ticks, missing
+
+
+def _typed_number(text: str) -> int:
+    try:
+        return int(text)
+    except ValueError:
+        raise InvalidArgument("the answer", text, "a whole number") from None

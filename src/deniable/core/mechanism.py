@@ -367,7 +367,8 @@ class Mechanism(ABC):
             for chunk in range(first, chunks, workers):
                 part = slice(chunk * CHUNK, (chunk + 1) * CHUNK)
                 keystream.seek(chunk)
-                self.fill(indices[part].astype(self.domain.dtype), data[part], keystream)
+                values = np.ascontiguousarray(indices[part], dtype=self.domain.dtype)
+                self.fill(values, data[part], keystream)
 
         run(work, range(workers))
         return data[:n]

@@ -154,6 +154,11 @@ class Estimate(Exports):
         return f"{found}; figures are about those who answered."
 
     @property
+    def remarks(self) -> list[str]:
+        """What stands below charts and tables, in sentences: numbers that are about all rows."""
+        return [self.skipped_words] if self.skipped_words else []
+
+    @property
     def interval_words(self) -> str:
         """What the intervals are, in words."""
         together = "simultaneous " if self.simultaneous else ""

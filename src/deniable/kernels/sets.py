@@ -70,6 +70,9 @@ def _select(
     """
     half = 0
     m = np.uint64(places.shape[1])
+    whole = np.uint64(size)
+    biased_m = (_LOW + _ONE) % m
+    biased_whole = (_LOW + _ONE) % whole
     width = (size + 63) >> 6
     own = np.zeros(width, np.uint64)
     chosen = np.zeros(width, np.uint64)
@@ -82,10 +85,11 @@ def _select(
         while left:
             if half == 2 * words.size:
                 return index, words.size
-            bound = m if mine else np.uint64(size)
-            product = ((words[half >> 1] >> np.uint64(32 * (half & 1))) & _LOW) * bound
+            product = ((words[half >> 1] >> np.uint64(32 * (half & 1))) & _LOW) * (
+                m if mine else whole
+            )
             half += 1
-            if (product & _LOW) < (_LOW + _ONE) % bound:
+            if (product & _LOW) < (biased_m if mine else biased_whole):
                 continue
             place = product >> _HALF
             if mine:
@@ -121,7 +125,7 @@ def select_sets(
 
 @kernel
 def _pairs(rows: NDArray[Any], size: int, w: int, counts: NDArray[np.int64]) -> None:
-    found = np.empty(w, np.int64)
+    found = np.empty(w, np.int64)  # where the pairs of each value that is in the row begin
     for row in rows:
         n = 0
         for at in range(row.size):
@@ -133,16 +137,16 @@ def _pairs(rows: NDArray[Any], size: int, w: int, counts: NDArray[np.int64]) -> 
                 if place >= size:
                     break
                 for i in range(n):
-                    counts[found[i], place] += 1
-                found[n] = place
+                    counts[found[i] + place] += 1
+                found[n] = size * place
                 n += 1
 
 
 def count_pairs(rows: NDArray[np.uint8], size: int, w: int) -> Counts:
     """How many packed rows of ``w`` values hold both of each two of the first ``size``."""
-    counts = np.zeros((size, size), dtype=np.int64)
+    counts = np.zeros(size * size, dtype=np.int64)
     _pairs(as_rows(np.ascontiguousarray(rows)), size, w, counts)
-    return counts[np.triu_indices(size, 1)]
+    return counts.reshape(size, size)[np.triu_indices(size, 1)]
 
 
 @kernel
@@ -163,6 +167,7 @@ def _ask(
     own = np.zeros(width, np.uint64)
     asked = np.zeros(width, np.uint64)
     bound = np.uint64(size)
+    biased = (_LOW + _ONE) % bound
     for index in range(begin, places.shape[0]):
         own[:] = np.uint64(0)
         asked[:] = np.uint64(0)
@@ -176,7 +181,7 @@ def _ask(
             product = ((words[half >> 1] >> np.uint64(32 * (half & 1))) & _LOW) * bound
             half += 1
             drawn = product >> _HALF
-            if (product & _LOW) < (_LOW + _ONE) % bound or _has(asked, drawn):
+            if (product & _LOW) < biased or _has(asked, drawn):
                 continue
             asked[drawn >> _SIX] |= _ONE << (drawn & _LOW_SIX)
             left -= 1

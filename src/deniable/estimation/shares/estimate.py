@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Self
+
+import numpy as np
 
 from deniable.arrays import Floats
 from deniable.core.domain import Label
@@ -12,7 +15,7 @@ from deniable.core.mechanism import Labelled
 from deniable.estimation.estimate import Estimate, Quantity, check_truth
 from deniable.estimation.numbers.statistic import Statistic
 
-#: What charts and exports call the shares.
+#: What charts call the shares.
 WORDS = "share of people (several answers possible)"
 
 
@@ -55,6 +58,14 @@ class Shares(Estimate):
             "ticks_high": high,
         }
 
+    @property
+    def remarks(self) -> list[str]:
+        low, high = self.ticks.interval
+        half = float(f"{(high - low) / 2:.2g}")
+        digits = max(0, 1 - math.floor(math.log10(half))) if half else 2
+        mean = f"{self.ticks.value:.{digits}f} ± {half:.{digits}f}"
+        return [f"The mean number of answers is {mean}.", *super().remarks]
+
     def aligned(self, truth: Labelled) -> Floats:
         return check_truth(truth, super().aligned(truth))
 
@@ -74,6 +85,13 @@ class Pairs(Estimate):
 
     #: The two answers of each row.
     answers: tuple[tuple[Label, Label], ...]
+
+    @property
+    def clear(self) -> list[int]:
+        """The rows whose association is not 0: its interval does not hold 0."""
+        low, high = self.quantities["association"].intervals.T
+        found: list[int] = np.flatnonzero((low > 0) | (high < 0)).tolist()
+        return found
 
     def _of(self, labels: tuple[Label, ...], quantities: Mapping[str, Quantity]) -> Self:
         known = dict(zip(self.labels, self.answers, strict=True))

@@ -51,6 +51,8 @@ TICKS = "mean number of answers"
 #: Errors are told for an answer that this share of people ticks; see `frequencies.task`.
 SHARE = 0.1
 GOOD, HOPELESS = SHARE / 2, SHARE
+#: An error that is smaller by this factor without pairs is told.
+PRICE = 0.98
 
 
 @dataclass(frozen=True)
@@ -180,6 +182,11 @@ class SharesTask(Task):
         if PAIRS in self.methods(mechanism):
             pair = two_sided_z(CONFIDENCE) * PAIR_SHARES.error(mechanism, n, share=SHARE)
             sentence += f", and two that {percent} tick together as {percent} {points(pair)}"
+            plain = self.half_width(mechanism.over(mechanism.domain), n, sampled=sampled)
+            if plain < PRICE * found:
+                sentence += (
+                    f"; without pairs, a single answer would show as {percent} {points(plain)}"
+                )
         return Expectation(
             half_width=found,
             good=GOOD,

@@ -162,4 +162,5 @@ def usual_shares(k: int, m: int) -> tuple[float, float]:
 
 def places_of(values: NDArray[Any]) -> NDArray[Any]:
     """Encoded sets as rows of places."""
-    return values.view(values.dtype[0]).reshape(len(values), -1)
+    whole = np.ascontiguousarray(values)
+    return whole.view(values.dtype[0]).reshape(len(values), -1)

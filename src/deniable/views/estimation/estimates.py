@@ -101,7 +101,7 @@ def _mark(quantity: Quantity, x: Spec) -> Spec:
 
 def _axis(estimate: Estimate, quantity: Quantity, name: str, field: str) -> Spec:
     if quantity.share:
-        return percent(field, f"share of {estimate.people}")
+        return percent(field, quantity.words or f"share of {estimate.people}")
     scale: Spec = {"zero": False, "padding": 12}
     if quantity.limits is not None:
         shown = np.concatenate([quantity.values, quantity.intervals.ravel(), quantity.limits])
@@ -148,7 +148,7 @@ def _caption(estimate: Estimate, with_truth: bool, drawn: int) -> str:
             said.append(f"About 1 interval in {misses} misses it, as {level} should.")
     if left_out := estimate.cut(drawn, len(estimate.labels)):
         said.append(f"{left_out[0].upper()}{left_out[1:]} are shown.")
-    return " ".join([*said, *filter(None, [estimate.skipped_words])])
+    return " ".join([*said, *estimate.remarks])
 
 
 def _level(estimate: Estimate) -> str:
@@ -214,7 +214,7 @@ def estimate_table(estimate: Estimate, truth: Labelled | None = None) -> Table:
         columns[""] = _bars(quantity.values, known)
     rows = [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
     cut = estimate.cut(len(shown), len(estimate.labels))
-    words = filter(None, [estimate.interval_words, cut, estimate.skipped_words])
+    words = filter(None, [estimate.interval_words, cut, *estimate.remarks])
     found = numbers_right(rich_table(rows, str(estimate), "; ".join(words)), 1)
     if bars:
         found.columns[-1].justify, found.columns[-1].overflow = "left", "crop"
