@@ -5,6 +5,8 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
+from pyarrow import parquet
+from scipy.stats import chi2
 
 import deniable as dn
 from deniable.answers.number import GRID
@@ -13,9 +15,11 @@ from deniable.errors import InvalidArgument, Unsupported
 from deniable.mechanisms.numbers.bins import Binning
 from deniable.mechanisms.numbers.window import ideal_variance
 from deniable.privacy import exact_channel
+from places import SHARED
 
 UNIT = dn.Number(0, 1)
 EPSILONS = (0.5, 1.0, 2.0, 4.0)
+FAMILIES = (dn.DRR, dn.PMSub)
 #: Numbers v of -1..1 at which variances are compared.
 V = np.linspace(-1, 1, 21)
 
@@ -78,6 +82,40 @@ def test_no_other_window_is_better_in_the_worst_case():
     best = dn.Window(UNIT, 2.0, steps=64)
     found = [dn.Window(UNIT, 2.0, steps=64, width=w).worst_variance(1) for w in range(1, 65)]
     assert min(found) == pytest.approx(best.worst_variance(1), rel=1e-3)
+
+
+@pytest.mark.skipif(not SHARED.exists(), reason="the copies of the data are not beside the project")
+@pytest.mark.parametrize(
+    ("epsilon", "drr", "pmsub"),
+    [(1.0, 3.916, 3.865), (2.0, 0.683, 0.702), (4.0, 0.0962, 0.0884)],
+)
+def test_means_of_ages_beside_the_best_published(epsilon, drr, pmsub):
+    """Ages / 100 of adults, by the exact formulas, where strata cost nothing."""
+    ages = parquet.read_table(SHARED / "adult_train.parquet", columns=["age"])["age"].to_numpy()
+    n = 10**9
+    found = [4 * n * family(UNIT, epsilon).variance_for(ages / 100, n) for family in FAMILIES]
+    assert found == pytest.approx([drr, pmsub], rel=2e-3)
+
+
+def test_several_numbers_of_one_person():
+    """Each device answers one question that it draws, with all of epsilon.
+
+    Null: 120 errors of each mean about everyone are normal with the variance of the estimate.
+    """
+    questions = {name: dn.DRR(dn.Number(0, 1), 1.0) for name in ("sleep", "work", "sport")}
+    m = dn.Joint.of_questions(questions)
+    assert m.guarantee.epsilon == questions["sleep"].guarantee.epsilon
+    n, runs, rng = 1_000, 120, np.random.default_rng(5)
+    squares = 0.0
+    for _ in range(runs):
+        x = {name: rng.random(n) ** power for power, name in enumerate(questions, 1)}
+        answers = [dict(zip(questions, row, strict=True)) for row in zip(*x.values(), strict=True)]
+        tally = m.tally(m.privatize(answers, rng))
+        for power, name in enumerate(questions, 1):
+            e = m.about(name, tally).estimate(population="everyone")
+            squares += (e.mean - 1 / (power + 1)) ** 2 / e.standard_error**2
+    assert chi2.cdf(squares, 3 * runs) > 1e-7
+    assert chi2.sf(squares, 3 * runs) > 1e-7
 
 
 SMALL = [
