@@ -70,7 +70,7 @@ def test_rows_are_the_answers_and_skips_stand_beside_them():
 @pytest.mark.parametrize("skipped", [0.0, 0.2])
 def test_intervals_cover_the_shares_among_those_who_answered(epsilon, skipped):
     """Null hypothesis: each covers with a probability of 0.93 to 0.97."""
-    runs, n, m = 600, 2_000, asked("grr", epsilon)
+    runs, n, m = 400, 2_000, asked("grr", epsilon)
     histogram, rng = people(n, skipped), np.random.default_rng(7)
     truth = {"respondents": histogram[:-1] / histogram[:-1].sum(), "everyone": SHARES}
     for population, shares in truth.items():
@@ -243,7 +243,7 @@ def test_a_mean_among_those_who_answered_errs_as_the_specification_says():
 @pytest.mark.slow
 def test_intervals_cover_the_mean_of_the_respondents_who_answered():
     """Null hypothesis: each covers with a probability of 0.925 to 0.985; floors make some wide."""
-    runs, n = 250, 1_000
+    runs, n = 160, 1_000
     for epsilon, skipped in ((0.5, 0.0), (1.0, 0.2), (4.0, 0.4)):
         m = numbers(epsilon)
         for x in (NUMBERS[::4], np.where(np.arange(n) < 0.92 * n, 0.0, 1.0)):
