@@ -193,17 +193,20 @@ def test_an_estimate_has_rows_and_bins():
     m = dn.HH(dn.Number(0, 24), 1.0, bins=32)
     x = rng().normal(8, 2, 20_000)
     t = m.tally(m.privatize(x, np.random.default_rng(2)))
-    e = t.estimate(cdf=[6, 30], quantile=[0.5], range=[(6, 9)])
+    e = t.estimate(cdf=[6, 30], quantile=[0.5, 0.3], range=[(6, 9)])
     assert (e.method, e.errors) == ("penalised", "normal")
     names = ["mean", "standard deviation", "5 % quantile", "10 % quantile", "25 % quantile"]
-    names += ["median", "75 % quantile", "90 % quantile", "95 % quantile"]
+    names += ["30 % quantile", "median", "75 % quantile", "90 % quantile", "95 % quantile"]
     assert list(e.labels) == names
-    asked = ["share up to 6", "share up to 30", "median", "share from 6 to 9"]
+    asked = ["share up to 6", "share up to 30", "share from 6 to 9"]
     assert e.to_pandas()["statistic"].tolist() == names + asked
     assert e.median == e.statistic("median")
     columns = ["low", "high", "share", "density", "cdf", "cdf_low", "cdf_high"]
     assert list(e.density.to_pandas()) == columns
     assert len(e.density.rows()) == 32
+    shown = [list(map(str, column.cells)) for column in e.table().columns]
+    assert shown[0] == names + asked
+    assert shown[1][-2:] == ["100.0 %", f"{100 * e.range(6, 9).value:.1f} %"]
     assert len(e.bins) == 33
     assert e.variance_interval[0] < e.variance < e.variance_interval[1]
     together = t.estimate("unbiased", simultaneous=True, confidence=0.9)
@@ -238,6 +241,8 @@ def test_few_reports_have_a_mean_and_no_distribution():
     e = m.tally(m.privatize([0.5] * 3, rng())).estimate()
     assert list(e.labels) == ["mean"]
     assert np.isfinite([*e.mean_interval]).all()
+    with pytest.raises(InvalidArgument, match="no distribution"):
+        m.tally(m.privatize([0.5] * 3, rng())).estimate(quantile=[0.5])
     for action in (lambda: e.cdf(0.5), lambda: e.density, lambda: e.median, lambda: e.bins):
         with pytest.raises(InvalidArgument, match="some reports about each level"):
             action()
@@ -249,7 +254,7 @@ def test_what_cannot_be_asked_is_refused_by_name():
     for named, words in (
         ({"cdf": ["six"]}, "'x' must be a number"),
         ({"cdf": [math.nan]}, "'x' must be a number"),
-        ({"quantile": [1.5]}, "'p' must be a number between 0 and 1"),
+        ({"quantile": [1.5]}, "'quantile' must be a number strictly between 0 and 1"),
         ({"range": [(9, 6)]}, "'high' must be at least low = 9"),
         ({"range": [9]}, "'range' must be two numbers"),
         ({"method": "bayes"}, "'method' must be one of"),

@@ -11,7 +11,7 @@ from typing import Any, Self
 import numpy as np
 
 from deniable.arrays import Floats
-from deniable.errors import InvalidArgument, is_number
+from deniable.errors import InvalidArgument, is_number, require_share
 from deniable.estimation.estimate import Estimate, Quantity
 from deniable.estimation.numbers.distribution import Distribution
 from deniable.estimation.numbers.statistic import DEVIATION, MEAN, Statistic, plain
@@ -35,7 +35,7 @@ class Numbers(Estimate):
     hi: float
     clipped: bool = True
     distribution: Distribution | None = None
-    #: What was asked beside the rows: shares of answers.
+    #: Shares of answers that were asked for.
     asked: tuple[Statistic, ...] = ()
 
     @classmethod
@@ -106,28 +106,20 @@ class Numbers(Estimate):
         Its interval has all numbers c for which the interval of `cdf` holds p. Half of its width,
         over z, stands for a standard error.
         """
-        if not is_number(p) or not 0 < p < 1:
-            raise InvalidArgument("p", p, "a number between 0 and 1")
-        return self._known.quantile(float(p))
+        return self._known.quantile(require_share("p", p))
 
     @property
     def median(self) -> Statistic:
         """`quantile` of 0.5."""
         return self.quantile(0.5)
 
-    def with_asked(
-        self,
-        cdf: Sequence[float],
-        quantiles: Sequence[float],
-        ranges: Sequence[tuple[float, float]],
-    ) -> Self:
-        """The same with more statistics below the rows."""
+    def with_shares(self, cdf: Sequence[float], ranges: Sequence[tuple[float, float]]) -> Self:
+        """The same with shares of answers below the rows."""
         for pair in ranges:
             if not isinstance(pair, Sequence) or len(pair) != 2:
                 raise InvalidArgument("range", pair, "two numbers")
-        found = [*map(self.cdf, cdf), *map(self.quantile, quantiles)]
-        found += [self.range(*pair) for pair in ranges]
-        return replace(self, asked=tuple(found)) if found else self
+        found = (*map(self.cdf, cdf), *(self.range(*pair) for pair in ranges))
+        return replace(self, asked=found) if found else self
 
     @property
     def density(self) -> Bars:
@@ -158,7 +150,7 @@ class Numbers(Estimate):
     # ---- exports
 
     def columns(self) -> dict[str, list[Any]]:
-        """The rows, and below them what was asked."""
+        """The rows, and below them the shares that were asked for."""
         found = super().columns()
         for name, value, error, (low, high) in self.asked:
             for column, one in zip(found.values(), (name, value, error, low, high), strict=True):

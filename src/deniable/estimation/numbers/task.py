@@ -22,7 +22,7 @@ from deniable.core.task import (
     people_needed,
     register_task,
 )
-from deniable.errors import InvalidArgument, require_type
+from deniable.errors import InvalidArgument, require_share, require_type
 from deniable.estimation.estimate import Skipped, check_population, points
 from deniable.estimation.frequencies.intervals import (
     check_confidence,
@@ -97,6 +97,8 @@ class Choices:
         require_type("simultaneous", self.simultaneous, bool)
         for name in ("cdf", "quantile", "range"):
             require_type(name, getattr(self, name), Sequence)
+        for p in self.quantile:
+            require_share("quantile", p)
 
     @property
     def everyone(self) -> bool:
@@ -165,6 +167,9 @@ class NumbersTask(Task):
         tallies = [tally_of(part) for part in merged]
         domain = _numbers(merged[0].mechanism).domain
         distribution = _distribution(tallies, chosen, wanted)
+        if distribution is None and wanted.quantile:
+            allowed = "left out: these reports tell no distribution"
+            raise InvalidArgument("quantile", wanted.quantile, allowed)
         rows, skipped = _rows(tallies, distribution, wanted)
         estimate = Numbers.of(
             rows,
@@ -181,7 +186,7 @@ class NumbersTask(Task):
             skipped=skipped,
             distribution=distribution,
         )
-        return estimate.with_asked(wanted.cdf, wanted.quantile, wanted.range)
+        return estimate.with_shares(wanted.cdf, wanted.range)
 
     def _method(self, method: Any, parts: Sequence[Source]) -> str:
         known = self.methods(parts[0].mechanism)
@@ -297,7 +302,8 @@ def _rows(
     domain, everyone = _numbers(tallies[0].mechanism).domain, wanted.everyone
     lo, hi = domain.lo, domain.hi
     each = wanted.confidence if distribution is None else distribution.each
-    quantiles = [] if distribution is None else [distribution.quantile(p) for p in QUANTILES]
+    wished = sorted({*QUANTILES, *wanted.quantile})
+    quantiles = [] if distribution is None else [distribution.quantile(p) for p in wished]
     if domain.optional:
         mean, skipped = _answered(tallies, each, everyone=everyone)
         return [mean.scaled(lo, hi), *quantiles], skipped

@@ -11,6 +11,7 @@ import numpy as np
 from deniable.arrays import Floats
 from deniable.core.mechanism import Labelled
 from deniable.estimation.estimate import Estimate, Quantity
+from deniable.estimation.numbers.estimate import Numbers
 from deniable.views import chart, table
 from deniable.views.charts import (
     DRAWN,
@@ -218,6 +219,18 @@ def estimate_table(estimate: Estimate, truth: Labelled | None = None) -> Table:
     found = numbers_right(rich_table(rows, str(estimate), "; ".join(words)), 1)
     if bars:
         found.columns[-1].justify, found.columns[-1].overflow = "left", "crop"
+    return found
+
+
+@table.register(Numbers)
+def numbers_table(numbers: Numbers, truth: Labelled | None = None) -> Table:
+    """The rows, and below them the shares that were asked for, in percent."""
+    found = estimate_table(numbers, truth)
+    for place, (name, value, error, (low, high)) in enumerate(numbers.asked):
+        if not place:
+            found.add_section()
+        ends = f"{100 * low:.1f} .. {100 * high:.1f} %"
+        found.add_row(name, f"{100 * value:.1f} %", f"{100 * error:.1f} %", ends)
     return found
 
 
