@@ -17,6 +17,7 @@ from deniable.core.domain import (
     Domain,
     Key,
     Label,
+    Purpose,
     in_order,
     refuse_what_is_no_column,
     to_list,
@@ -42,7 +43,10 @@ class Items(Domain):
 
     kind = "choices"
     noun = "sets of answers"
-    purposes: ClassVar[Mapping[str, Mapping[str, Any]]] = {"shares": {}, "pairs": {"pairs": True}}
+    purposes: ClassVar[Mapping[str, Purpose]] = {
+        "shares": Purpose({}, "the share of each answer"),
+        "pairs": Purpose({"pairs": True}, "also the share of each pair of answers"),
+    }
     spec_keys = (("answers", "at_most"), ("size", "at_most"))
     keys: ClassVar[Mapping[str, Key]] = {
         "answers": Key(
