@@ -39,6 +39,7 @@ class Lattice(Scores):
     """
 
     on_devices = False
+    trials = 150  # their decoder is that of `Scores`, and their noise is enumerated
     steps: int
 
     @classmethod
