@@ -66,7 +66,7 @@ def test_queries_suit_some_mechanisms_only():
     listed, text = dn.GRR(4, 1.0), dn.CMS(dn.Text(), 1.0)
     assert FREQUENCIES.queries_of(listed) == {}
     assert list(FREQUENCIES.queries_of(text)) == ["candidates"]
-    assert MEANS.queries_of(dn.DRR(dn.Number(0, 1), 1.0)) == {}
+    assert MEANS.queries_of(dn.Duchi(dn.Number(0, 1), 1.0)) == {}
 
 
 def test_queries_are_read_from_text():

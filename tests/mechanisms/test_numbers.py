@@ -466,3 +466,66 @@ def test_the_bins_of_a_column_are_those_of_its_numbers(domain, most):
     assert found == binning.of(np.array(values, dtype=np.uint64)).tolist()
     assert (min(found), max(found)) == (0, binning.size - 1)
     assert (found[0], found[6]) == (0, binning.size - 1)
+
+
+@pytest.mark.slow
+def test_reports_for_a_mean_tell_a_distribution_too():
+    domain = dn.Number(0, 24)
+    design = DRR.advised(domain, 2.0, 1_000, ("mean", "distribution"))
+    m = DRR(domain, 2.0, **design)
+    assert (m.ell, m.task.name, DRR(domain, 2.0).task.name) == (3, "distribution", "mean")
+    assert DRR.advised(domain, 2.0, 1_000, ("distribution",)) == {"ell": 4}
+    x = np.random.default_rng(3).normal(8, 2, 20_000).clip(0, 24)
+    t = m.tally(m.privatize(x, np.random.default_rng(4)))
+    e, mean = t.estimate(), t.estimate("unbiased")
+    assert (e.method, e.mean) == ("penalised", mean.mean)
+    assert mean.labels == ("mean",)
+    assert e.interval_words == (
+        "95 % normal (mean, standard deviation) and conservative intervals about respondents"
+    )
+    for found, true in (
+        (e.median, np.median(x)),
+        (e.cdf(10), np.mean(x <= 10)),
+        (e.range(6, 9), np.mean((x >= 6) & (x <= 9))),
+        (e.statistic("standard deviation"), x.std()),
+    ):
+        low, high = found.interval
+        assert low <= true <= high
+        assert low < found.value < high
+    assert e.range(0, 24).interval == (1.0, 1.0)
+    together = t.estimate("ems", simultaneous=True)
+    assert np.all(together.distribution.band[0] <= e.distribution.band[0])
+    assert np.abs(np.cumsum(together.density.shares - e.density.shares)).max() < 0.03
+    assert mean.distribution is None
+    few = DRR(domain, 2.0)
+    assert few.tally(few.privatize(x)).estimate(cdf=[10.0]).asked[0].value > 0.7
+
+
+@pytest.mark.slow
+def test_the_width_of_conservative_intervals_is_predicted():
+    """The mean of 60 at the middle of the range, within 5 standard errors."""
+    m, n, runs = DRR(dn.Number(0, 1), 2.0, ell=3), 20_000, 60
+    data = m.privatize(np.tile(np.linspace(0, 1, n), runs), np.random.default_rng(5)).data
+    found = [m.cdf(m.count(row), n, np.array([0.5])) for row in data.reshape(runs, n)]
+    ends = [(b.high - b.low + 1.96 * (b.low_variance**0.5 + b.high_variance**0.5)) for b in found]
+    halves = np.array(ends)[:, 0] / 2
+    error = halves.std() / np.sqrt(runs)
+    assert abs(halves.mean() - m.share_half_width(n, 1.96)) < 5 * error
+
+
+@pytest.mark.slow
+def test_distributions_of_several_mechanisms_are_combined():
+    domain, rng = dn.Number(0, 24, 1), np.random.default_rng(6)
+    x = np.round(rng.normal(8, 2, 20_000).clip(0, 24))
+    parts = [DRR(domain, 1.0, ell=2), DRR(domain, 3.0, ell=6)]
+    tallies = [m.tally(m.privatize(x, rng)) for m in parts]
+    both, *alone = (dn.combine(some, method="penalised") for some in (tallies, *zip(tallies)))
+    true, widths = np.mean(x <= 8), [np.diff(e.cdf(8).interval)[0] for e in (both, *alone)]
+    assert both.cdf(8).interval[0] <= true <= both.cdf(8).interval[1]
+    assert widths[0] < widths[1]
+    assert both.median.value in (7.0, 8.0, 9.0)
+
+
+def test_a_distribution_is_not_asked_of_a_question_that_may_be_skipped():
+    with pytest.raises(InvalidArgument, match="mean if the question may be skipped"):
+        DRR.advised(dn.Number(0, 1, optional=True), 1.0, 100, ("distribution",))

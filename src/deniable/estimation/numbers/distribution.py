@@ -1,17 +1,18 @@
 """The distribution of numbers: shares up to a number and between numbers, and quantiles.
 
 Errors and intervals are those of unbiased shares of bins, which least squares make of what reports
-say about them; they ask for no smoothness. A density, which does, only says where in an interval a
-quantile is.
+say about them, or of bounds (`bounded`); they ask for no smoothness. A density, which does, only
+says where in an interval a quantile is.
 """
 
 from __future__ import annotations
 
 import math
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property
-from typing import NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
@@ -191,48 +192,43 @@ def _parts(m: Binned, tally: Tally, bins: Bins) -> list[Part]:
 
 
 @dataclass(frozen=True, eq=False)
-class Distribution:
+class Distribution(ABC):
     """Estimated shares of bins with intervals of one confidence.
 
     Each pointwise interval holds with `confidence`. Simultaneous ones all hold together: that of
     F at each of the k - 1 edges has the confidence ``each``, and all others follow from these.
     """
 
-    shares: Shares
+    shares: Any
     #: The shares of the density that quantiles are taken from.
     density: Floats
     #: The confidence of each interval of F at an edge.
     each: float
     everyone: bool
     simultaneous: bool = False
-    z: float = field(init=False)
 
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "z", two_sided_z(self.each))
+    #: What the intervals are, in words.
+    kind: ClassVar[str]
 
     @property
     def bins(self) -> Bins:
-        return self.shares.bins
+        found: Bins = self.shares.bins
+        return found
 
     @cached_property
-    def _edges(self) -> Ratio:
-        return self.shares.edges(everyone=self.everyone)
+    def z(self) -> float:
+        """The standard errors that intervals of F reach over."""
+        return two_sided_z(self.each)
 
-    @cached_property
+    @property
+    @abstractmethod
     def cdf(self) -> Floats:
         """F at all edges, with exactly 0 and 1 at the ends."""
-        return np.concatenate([[0.0], self._edges.values, [1.0]])
 
-    @cached_property
-    def errors(self) -> Floats:
-        """Standard errors of F at all edges."""
-        return np.concatenate([[0.0], self._edges.errors, [0.0]])
-
-    @cached_property
+    @property
+    @abstractmethod
     def band(self) -> tuple[Floats, Floats]:
         """Intervals of F at all edges: low and high."""
-        low, high = self._edges.intervals(self.z).T
-        return np.concatenate([[0.0], low, [1.0]]), np.concatenate([[0.0], high, [1.0]])
 
     def between(self, name: str, first: float, last: float) -> Statistic:
         """The share of answers in bins from a place on to another one, in bins.
@@ -241,30 +237,32 @@ class Distribution:
         it reaches from the lower end for the whole bins between the places to the upper end for
         all that they touch.
         """
-        places: Floats = np.arange(self.bins.size + 1, dtype=np.float64)
-        row: Floats = np.diff(np.clip(places, first, last))
-        if last <= first or row.min() == 1:
+        if last <= first or self.weights(first, last).min() == 1:
             certain = float(last > first)
             return Statistic(name, certain, 0.0, (certain, certain))
-        found = self.shares.sum(row, everyone=self.everyone)
-        value, error = float(found.values[0]), float(found.errors[0])
         low = self._interval(math.ceil(first), math.floor(last))[0]
         high = self._interval(math.floor(first), math.ceil(last))[1]
+        value, error = self._share(first, last, (low, high))
         return Statistic(name, value, error, (min(low, value), max(high, value)))
 
     def _interval(self, first: int, last: int) -> tuple[float, float]:
         """That of the share of whole bins."""
-        k = self.bins.size
         if last <= first:
             return 0.0, 0.0
-        if (first, last) == (0, k):
+        if (first, last) == (0, self.bins.size):
             return 1.0, 1.0
         if self.simultaneous:
             low, high = self.band
             return float(low[last] - high[first]), float(high[last] - low[first])
-        row = np.asarray((first <= np.arange(k)) & (np.arange(k) < last), dtype=np.float64)
-        found = self.shares.sum(row, everyone=self.everyone).intervals(self.z)[0]
-        return float(found[0]), float(found[1])
+        return self._alone(first, last)
+
+    @abstractmethod
+    def _share(self, first: float, last: float, ends: tuple[float, float]) -> tuple[float, float]:
+        """The share of answers between two places and its error; ``ends`` are its interval."""
+
+    @abstractmethod
+    def _alone(self, first: int, last: int) -> tuple[float, float]:
+        """The pointwise interval of the share of some bins, but not of all."""
 
     def quantile(self, p: float) -> Statistic:
         """The number that a share p of answers is up to.
@@ -280,3 +278,42 @@ class Distribution:
         place = float(np.interp(p, rising / rising[-1], np.arange(len(rising))))
         value = min(max(self.bins.at(place), start), end)
         return Statistic(quantile_name(p), value, (end - start) / (2 * self.z), (start, end))
+
+    def weights(self, first: float, last: float) -> Floats:
+        """How much of each bin is between two places."""
+        places: Floats = np.arange(self.bins.size + 1, dtype=np.float64)
+        return np.diff(np.clip(places, first, last))
+
+
+class Unbiased(Distribution):
+    """Shares with normal errors, or with those of ratios where the question may be skipped."""
+
+    shares: Shares
+    kind = "normal"
+
+    @cached_property
+    def _edges(self) -> Ratio:
+        return self.shares.edges(everyone=self.everyone)
+
+    @cached_property
+    def cdf(self) -> Floats:
+        return np.concatenate([[0.0], self._edges.values, [1.0]])
+
+    @cached_property
+    def errors(self) -> Floats:
+        """Standard errors of F at all edges."""
+        return np.concatenate([[0.0], self._edges.errors, [0.0]])
+
+    @cached_property
+    def band(self) -> tuple[Floats, Floats]:
+        low, high = self._edges.intervals(self.z).T
+        return np.concatenate([[0.0], low, [1.0]]), np.concatenate([[0.0], high, [1.0]])
+
+    def _share(self, first: float, last: float, ends: tuple[float, float]) -> tuple[float, float]:
+        found = self.shares.sum(self.weights(first, last), everyone=self.everyone)
+        return float(found.values[0]), float(found.errors[0])
+
+    def _alone(self, first: int, last: int) -> tuple[float, float]:
+        found = self.shares.sum(self.weights(first, last), everyone=self.everyone)
+        low, high = found.intervals(self.z)[0].tolist()
+        return low, high

@@ -30,8 +30,9 @@ from deniable.estimation.frequencies.intervals import (
     two_sided_z,
 )
 from deniable.estimation.numbers.answered import mean_among, pooled_answers
-from deniable.estimation.numbers.density import penalised
-from deniable.estimation.numbers.distribution import Distribution, Shares
+from deniable.estimation.numbers.bounded import Bounded, Bounds
+from deniable.estimation.numbers.density import em, ems, penalised
+from deniable.estimation.numbers.distribution import Distribution, Shares, Unbiased
 from deniable.estimation.numbers.estimate import Numbers
 from deniable.estimation.numbers.moments import pooled
 from deniable.estimation.numbers.statistic import (
@@ -46,13 +47,12 @@ from deniable.estimation.parts import about_one_question, tally_of
 from deniable.estimation.testing.planning import mean_sample_size
 from deniable.mechanisms.numbers import Moments, NumberMechanism
 from deniable.mechanisms.numbers.base import LARGEST
+from deniable.mechanisms.numbers.observed import Counted, Observed
 
 METHOD = "unbiased"
-#: Decoders of the density that quantiles are taken from.
-DENSITIES: dict[str, Callable[[Shares], Floats]] = {
-    "penalised": lambda shares: penalised(shares.observed()),
-    METHOD: lambda shares: shares.density,
-}
+#: Decoders of the density that quantiles are taken from; and those among them that are for counts.
+DENSITIES: dict[str, Callable[[Observed], Floats]] = {"penalised": penalised, "ems": ems, "em": em}
+OF_COUNTS = ("ems", "em")
 CONFIDENCE = 0.95
 #: Half widths of the 95 % interval, as shares of hi - lo, or of all answers.
 GOOD, HOPELESS = 0.025, 0.1
@@ -143,7 +143,10 @@ class NumbersTask(Task):
     }
 
     def methods(self, mechanism: Mechanism) -> list[str]:
-        return list(DENSITIES) if _has_bins(mechanism) else [METHOD]
+        if not _has_bins(mechanism):
+            return [METHOD]
+        counted = _numbers(mechanism).observes is Counted
+        return [METHOD, *(name for name in DENSITIES if counted or name not in OF_COUNTS)]
 
     def estimate(
         self, parts: Sequence[Source], method: str | None = None, **choices: Any
@@ -155,7 +158,8 @@ class NumbersTask(Task):
         frequencies are. Parts of several mechanisms are weighted by their inverse variances.
 
         ``method`` is the density that says where in its interval a quantile is: "penalised" is
-        smooth, "unbiased" has no model. Intervals are the same for all. ``cdf``, ``quantile`` and
+        smooth, "unbiased" has no model. Intervals are the same for all. Of reports that only bound
+        a distribution, such as DRR's, nothing but the mean is unbiased. ``cdf``, ``quantile`` and
         ``range`` ask for more. If ``simultaneous``, all intervals hold together: by Bonferroni's
         inequality those of the mean, the standard deviation and F at the k - 1 edges of bins, and
         all others follow from these. If the question may be skipped, the mean is that of those who
@@ -163,7 +167,8 @@ class NumbersTask(Task):
         """
         wanted = Choices.of(choices)
         merged = about_one_question(parts)
-        chosen = self._method(method, merged)
+        asked = any((wanted.cdf, wanted.quantile, wanted.range))
+        chosen = self._method(method, merged, asked)
         tallies = [tally_of(part) for part in merged]
         domain = _numbers(merged[0].mechanism).domain
         distribution = _distribution(tallies, chosen, wanted)
@@ -180,7 +185,7 @@ class NumbersTask(Task):
             method=chosen,
             confidence=wanted.confidence,
             source="; ".join(dict.fromkeys(str(part.mechanism) for part in merged)),
-            errors="normal" if skipped is None else "ratio",
+            errors=_errors(distribution, skipped),
             population=wanted.population,
             simultaneous=wanted.simultaneous,
             skipped=skipped,
@@ -188,10 +193,12 @@ class NumbersTask(Task):
         )
         return estimate.with_shares(wanted.cdf, wanted.range)
 
-    def _method(self, method: Any, parts: Sequence[Source]) -> str:
+    def _method(self, method: Any, parts: Sequence[Source], asked: bool) -> str:
+        """The method; where shares or quantiles are ``asked`` for, one with a distribution."""
         known = self.methods(parts[0].mechanism)
         if method is None:
-            return self.default if self.default in known else METHOD
+            default = DISTRIBUTIONS.default if asked else self.default
+            return default if default in known else METHOD
         if not isinstance(method, str) or method not in known:
             raise InvalidArgument("method", method, f"one of {', '.join(known)}")
         return method
@@ -257,15 +264,15 @@ class DistributionTask(NumbersTask):
         self, mechanism: Mechanism, n: int, *, sampled: bool = False, skipped: float | None = None
     ) -> float:
         """That of the share in the lower half of the range, where answers are spread evenly."""
-        share = SKIPPED_SHARE if skipped is None else skipped
-        m = _numbers(mechanism)
-        return math.sqrt(m.share_variance(n, sampled=sampled, skipped=share))
+        half = self.half_width(mechanism, n, sampled=sampled, skipped=skipped)
+        return half / two_sided_z(CONFIDENCE)
 
     def half_width(
         self, mechanism: Mechanism, n: int, *, sampled: bool = False, skipped: float | None = None
     ) -> float:
-        error = self.error(mechanism, n, sampled=sampled, skipped=skipped)
-        return two_sided_z(CONFIDENCE) * error
+        share = SKIPPED_SHARE if skipped is None else skipped
+        z = two_sided_z(CONFIDENCE)
+        return _numbers(mechanism).share_half_width(n, z, sampled=sampled, skipped=share)
 
     def expectation(
         self, mechanism: Mechanism, n: int, *, sampled: bool = False, skipped: float | None = None
@@ -287,12 +294,32 @@ def _distribution(tallies: Sequence[Tally], method: str, wanted: Choices) -> Dis
     """The distribution, if the reports tell it."""
     shares = Shares.of(tallies)
     if shares is None:
-        return None
+        return _bounded(tallies, method, wanted)
     kinds = {"everyone": wanted.everyone, "simultaneous": wanted.simultaneous}
     each = wanted.each(shares.bins.size)
     if shares.optional:
         _answered(tallies, each, everyone=wanted.everyone)  # refuses too few
-    return Distribution(shares, DENSITIES[method](shares), each, **kinds)
+    density = shares.density if method == METHOD else DENSITIES[method](shares.observed())
+    return Unbiased(shares, density, each, **kinds)
+
+
+def _bounded(tallies: Sequence[Tally], method: str, wanted: Choices) -> Distribution | None:
+    """The distribution, if the reports bound it; of these only the mean is unbiased."""
+    bounds = Bounds.of([(_numbers(tally.mechanism), tally) for tally in tallies])
+    if bounds is None or method == METHOD:
+        return None
+    kinds = {"everyone": wanted.everyone, "simultaneous": wanted.simultaneous}
+    density = DENSITIES[method](bounds.observed())
+    return Bounded(bounds, density, wanted.each(bounds.bins.size), **kinds)
+
+
+def _errors(distribution: Distribution | None, skipped: Skipped | None) -> str:
+    """What the intervals of the rows are, in words."""
+    if skipped is not None:
+        return "ratio"
+    if distribution is None or distribution.kind == "normal":
+        return "normal"
+    return f"normal (mean, standard deviation) and {distribution.kind}"
 
 
 def _rows(

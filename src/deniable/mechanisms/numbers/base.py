@@ -5,6 +5,7 @@ Numbers here are x of 0..1, from lo to hi; the task puts them back on the scale 
 
 from __future__ import annotations
 
+import math
 from abc import abstractmethod
 from dataclasses import dataclass
 from fractions import Fraction
@@ -17,7 +18,7 @@ from deniable.arrays import Counts, Floats
 from deniable.core.domain import Domain
 from deniable.core.mechanism import Mechanism
 from deniable.errors import InvalidArgument
-from deniable.mechanisms.numbers.bins import Binning
+from deniable.mechanisms.numbers.bins import USUAL_BINS, Binning
 from deniable.mechanisms.numbers.observed import Observed
 
 if TYPE_CHECKING:
@@ -123,6 +124,8 @@ class NumberMechanism(Mechanism):
     tasks: ClassVar[tuple[str, ...]] = ("mean",)
     #: Designs that the laws of means try.
     shapes: ClassVar[tuple[dict[str, int], ...]] = ({},)
+    #: What `observed_bins` returns.
+    observes: ClassVar[type[Observed] | None] = None
     #: Collections of each kind that they simulate: fewer where decoding takes longer.
     trials: ClassVar[int] = 600
     #: Whether a question may be skipped: then `answered` takes the place of `moments`.
@@ -148,6 +151,11 @@ class NumberMechanism(Mechanism):
         reports there are.
         """
         return 0.0
+
+    @property
+    def binning(self) -> Binning:
+        """The bins of an estimated distribution."""
+        return Binning(self.domain, USUAL_BINS)
 
     @property
     def square_error(self) -> float:
@@ -205,6 +213,15 @@ class NumberMechanism(Mechanism):
         anybody is asked.
         """
         raise InvalidArgument("mechanism", self, "one for distributions")
+
+    def share_half_width(
+        self, n: int, z: float, *, sampled: bool = False, skipped: float = 0.0
+    ) -> float:
+        """Half of the interval of that share, which reaches over z standard errors.
+
+        Run by the analyst, before anybody is asked.
+        """
+        return z * math.sqrt(self.share_variance(n, sampled=sampled, skipped=skipped))
 
     @abstractmethod
     def variance_for(self, x: Floats, n: int) -> float:

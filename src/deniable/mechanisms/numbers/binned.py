@@ -45,6 +45,7 @@ class Binned(NumberMechanism):
     """A mechanism for the distribution of numbers, and so for their mean."""
 
     tasks = ("distribution", "mean")
+    observes = Linear
     trials = 100
 
     @classmethod

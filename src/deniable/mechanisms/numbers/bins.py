@@ -13,6 +13,8 @@ from deniable.arrays import Counts, Floats
 
 #: Bits of an encoded number.
 FINE = GRID.bit_length() - 1
+#: Bins at most, unless somebody asks for others.
+USUAL_BINS = 256
 
 
 @dataclass(frozen=True)

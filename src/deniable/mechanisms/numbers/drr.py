@@ -19,11 +19,13 @@ from numpy.typing import NDArray
 
 from deniable.answers.number import GRID, Number
 from deniable.arrays import Counts, Floats
+from deniable.core.domain import Domain
 from deniable.core.integers import Design, Threshold
 from deniable.core.layout import Index
 from deniable.core.mechanism import batches, mixture_keep, mixture_ratio
 from deniable.core.registry import register
-from deniable.core.task import SKIPPED_SHARE
+from deniable.core.task import SKIPPED_SHARE, Task, find_task
+from deniable.errors import InvalidArgument
 from deniable.mechanisms.numbers.answered import Answered, ScoreSums
 from deniable.mechanisms.numbers.base import LARGEST, Between
 from deniable.mechanisms.numbers.bins import Binning
@@ -57,6 +59,8 @@ class DRR(Scores):
     paper = "none; Ben Basat et al. 2021 for one bit"
     good_for = "the mean of a number: the least variance in the worst case, a report of some bits"
     automatic = (Number,)
+    tasks = ("mean", "distribution")
+    observes = Counted
     skips = True
     small_design = {"fine": 3}
     shapes = tuple({"ell": ell, "shown": 2} for ell in (1, 2, 3, 7))
@@ -64,6 +68,26 @@ class DRR(Scores):
     fine = Design(1, FINE, default=FINE)
     shown = Design(0, lambda m: m.fine)
     keep = Threshold()
+
+    @classmethod
+    def advised(
+        cls, domain: Domain, epsilon: float, n: int, tasks: tuple[str, ...] = ()
+    ) -> dict[str, int]:
+        """The steps of the mean, of a density, or, for both, their geometric mean, rounded up."""
+        if "distribution" not in tasks:
+            return {}
+        if domain.optional:
+            raise InvalidArgument("wants", "distribution", "mean if the question may be skipped")
+        many = steps_of_density(epsilon)
+        if "mean" not in tasks:
+            return {"ell": many}
+        return {"ell": math.ceil(math.sqrt(many * cls(domain, epsilon).ell))}
+
+    @property
+    def task(self) -> Task:
+        """The distribution, if there are more steps than a mean asks for."""
+        both = not self.domain.optional and self.ell > self.derive_ell()
+        return find_task("distribution" if both else "mean")
 
     def derive_ell(self) -> int:
         """The steps with the least variance in the worst case, for a great many respondents.
@@ -340,6 +364,15 @@ class DRR(Scores):
         best = float(1 / (4 * n * self.ell * self.share**2)) ** (1 / 3)
         return int(np.clip(round(best * strata * self.ell), 1, strata))
 
+    def share_half_width(
+        self, n: int, z: float, *, sampled: bool = False, skipped: float = 0.0
+    ) -> float:
+        """As in `window`, of a sample: there v of each place is S / (4 n s^2)."""
+        strata = self.strata(n)
+        window = self.window(n, strata)
+        error = math.sqrt(strata / (4 * n * window)) / float(self.share)
+        return window / (2 * strata * self.ell) + z * error
+
     def fill(self, values: NDArray[Any], out: NDArray[Any], keystream: Keystream) -> None:
         from deniable.kernels.direct import keep_or_draw
 
@@ -354,6 +387,12 @@ class DRR(Scores):
             cells = np.empty(n, dtype=np.uint64)
             keep_or_draw(cells, own, words[n:], np.uint64(self.outcomes), np.uint64(self.keep))
             target[:n] = (cells << shown) | (offsets >> hidden)
+
+
+def steps_of_density(epsilon: float) -> int:
+    """1 / (2 b): as many as windows of the square wave (Z. Li et al. 2020) fit into the range."""
+    e = math.exp(epsilon)
+    return min(max(1, round(e * (e - 1 - epsilon) / (epsilon * e - e + 1))), MOST_STEPS)
 
 
 def worst_case(share: Any, ell: Any) -> tuple[Any, Any]:

@@ -18,8 +18,8 @@ from deniable.core.mechanism import batches
 from deniable.core.registry import register
 from deniable.mechanisms.hadamard import walsh_hadamard
 from deniable.mechanisms.numbers.binned import Binned, Level
-from deniable.mechanisms.numbers.bins import Binning
-from deniable.mechanisms.numbers.hh import MOST_BINS, USUAL_BINS, most_bins
+from deniable.mechanisms.numbers.bins import USUAL_BINS, Binning
+from deniable.mechanisms.numbers.hh import MOST_BINS, most_bins
 from deniable.privacy import Guarantee, kept_below
 from deniable.randomness import SCALE, Coins, Keystream, choice_weight
 

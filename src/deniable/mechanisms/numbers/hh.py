@@ -18,11 +18,11 @@ from deniable.core.registry import check_keys, from_leaf, register
 from deniable.errors import BrokenPromise, InvalidArgument
 from deniable.mechanisms.frequency import FrequencyOracle, frequency_oracles, require_oracle
 from deniable.mechanisms.numbers.binned import Binned, Level
-from deniable.mechanisms.numbers.bins import Binning, steps_of
+from deniable.mechanisms.numbers.bins import USUAL_BINS, Binning, steps_of
 from deniable.randomness import Coins
 
-#: Bins unless somebody asks for others, and at most: least squares are solved densely.
-USUAL_BINS, MOST_BINS = 256, 1024
+#: Bins at most: least squares are solved densely.
+MOST_BINS = 1024
 #: Variances that differ by less count as equal; the shortest report wins.
 EQUAL = 1.02
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -122,3 +123,28 @@ class Linear(Observed):
         both = np.column_stack([dense, self.z]) / np.sqrt(self.variances)[:, None]
         triangle = qr(both, mode="r", overwrite_a=True)[0][: self.bins + 1]
         return np.ascontiguousarray(triangle[:, :-1].T), triangle[:, -1]
+
+
+@dataclass(frozen=True, eq=False)
+class Together(Observed):
+    """Several that are independent."""
+
+    parts: Sequence[Observed]
+
+    @classmethod
+    def of(cls, parts: Sequence[Observed]) -> Observed:
+        """All together, or the only one."""
+        return parts[0] if len(parts) == 1 else cls(parts)
+
+    @property
+    def bins(self) -> int:
+        return self.parts[0].bins
+
+    def log_likelihood(self, f: Floats) -> float:
+        return sum(one.log_likelihood(f) for one in self.parts)
+
+    def gradient(self, f: Floats) -> Floats:
+        return np.asarray(sum(one.gradient(f) for one in self.parts))
+
+    def root(self, f: Floats) -> Floats:
+        return np.hstack([one.root(f) for one in self.parts])

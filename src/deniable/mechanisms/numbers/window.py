@@ -43,6 +43,7 @@ class Window(Lattice):
     also = ("pmopt",)
     paper = "Zhao et al. 2020"
     good_for = "the mean of a number, by a point near it (PM-OPT, the best window): comparison"
+    observes = Counted
     small_design = {"steps": 4}
     shapes = ({"width": 1}, {"width": 3}, {"width": 4})
     steps = Design(1, MOST_STEPS, default=1024)

@@ -11,22 +11,22 @@ from collections.abc import Callable
 import numpy as np
 
 from deniable.arrays import Floats
-from deniable.mechanisms.numbers.observed import Counted
+from deniable.mechanisms.numbers.observed import Observed
 
 #: The iteration stops as soon as the log-likelihood changes by less, or after so many steps.
 GAIN = 1e-3
 MOST_STEPS = 10_000
 
 
-def em(observed: Counted, gain: float = GAIN) -> Floats:
-    """f <- f * (P (N / (f P))) / n from equal shares; no step lowers the likelihood.
+def em(observed: Observed, gain: float = GAIN) -> Floats:
+    """Of counts: f <- f * (P (N / (f P))) / n from equal shares; no step lowers the likelihood.
 
     It stops when a step changes the log-likelihood by less than ``gain``.
     """
     return _maximise(observed, gain, lambda f: f)
 
 
-def ems(observed: Counted, gain: float = GAIN) -> Floats:
+def ems(observed: Observed, gain: float = GAIN) -> Floats:
     """As `em`, and after each step a bin takes 1/4 of both neighbours, and keeps 1/2.
 
     The first and the last bin keep 2/3. With smoothing nothing is maximised.
@@ -34,7 +34,7 @@ def ems(observed: Counted, gain: float = GAIN) -> Floats:
     return _maximise(observed, gain, _smoothed)
 
 
-def _maximise(observed: Counted, gain: float, smooth: Callable[[Floats], Floats]) -> Floats:
+def _maximise(observed: Observed, gain: float, smooth: Callable[[Floats], Floats]) -> Floats:
     f = np.full(observed.bins, 1 / observed.bins)
     value = observed.log_likelihood(f)
     for _ in range(MOST_STEPS):
