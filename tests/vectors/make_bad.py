@@ -75,6 +75,7 @@ AGAIN = Collection.split(
     {"way": mechanism("lgrr", WAY.domain, 1.0), "ever": EVER}, 5.0, rounds=3, changes=1
 )
 NUMBERS = Collection.split({"hours": mechanism("drr", Number(0, 24, 0.25), 1.0)}, 1.0)
+BINS = Collection.split({"hours": mechanism("hh", Number(0, 24, 0.25), 1.0)}, 1.0)
 
 
 def changed(collection, *paths, **top):
@@ -408,6 +409,8 @@ def promises():
         "a skip that the threshold was not made for",
         changed(NUMBERS, ("questions", 0, "optional", True)),
     )
+    steps = ("questions", 0, "step", 24 * 2.0**-31)
+    yield "more than 2^31 steps, in bins", changed(BINS, steps)
     branch = (*leaf, "branches", 0, "mechanism")
     yield "a branch above its epsilon", changed(DRAWN, (*branch, "epsilon", declared - MISSED))
     yield "a joint below its branches", changed(DRAWN, (*leaf, "epsilon", declared - MISSED))

@@ -23,7 +23,7 @@ function binned(domain, most) {
 register({
   hh: {
     ...DRAWN,
-    takes: ({ lo }) => lo !== undefined,
+    takes: ({ lo, steps }) => lo !== undefined && !(steps > 2 ** 31),
     design: {
       bins: ({ domain }) => [2, Math.min(domain.steps ?? 1024, 1024)],
       fan_out: ({ bins }) => [2, bins],
