@@ -7,6 +7,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 import deniable
@@ -33,6 +34,7 @@ DEVICE_METHODS = {
     *("clamped_laplace", "vote", "estimate", "_wants_update"),
     *("recall_begun", "recall_kept", "_coins", "has_bit", "report_always", "always"),
     *("row_coins", "encoded", "write", "_column", "_of"),
+    *("asks", "cell", "seen", "rounded", "rounded_column"),
     *("_made", "_draw", "respond", "row", "_batch", "_drawn", "randomise", "_in_bulk"),
 }
 PRIVATISING = {
@@ -96,6 +98,17 @@ def test_no_other_randomness(path):
             assert node.module not in {"random", "secrets", "numpy.random"}
         if isinstance(node, ast.Attribute):
             assert node.attr != "random", f"{path.name}:{node.lineno}"
+
+
+@pytest.mark.parametrize("optional", [False, True])
+def test_nodes_of_a_tree_are_integers_in_bulk(optional):
+    """NumPy makes floats of signed and unsigned integers, without any in the source."""
+    m = dn.HH(dn.Number(0, 1, optional=optional), 1.0, bins=5, fan_out=3)
+    values = np.array(m.domain.sample(), dtype=m.domain.dtype)
+    for place in range(m.places):
+        nodes = m.seen(place, values)
+        assert nodes.dtype == np.uint64
+        assert nodes.tolist() == [m.seen(place, value) for value in values.tolist()]
 
 
 def test_the_guard_sees_a_planted_float(tmp_path):

@@ -116,8 +116,7 @@ class HH(Binned, Drawn):
         node = self.binning.of(values) // self.tree.widths[place]
         if not self.domain.optional:
             return node
-        skipped = values == self.domain.skip
-        return node * (1 - skipped) + self.tree.sizes[place] * skipped
+        return node + (self.tree.sizes[place] - node) * (values == self.domain.skip)
 
     # ---- what the counts say
 
