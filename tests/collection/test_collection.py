@@ -438,6 +438,13 @@ def test_the_digest_is_checked(file):
         dn.Client(file, digest="0" * 64)
 
 
+@pytest.mark.parametrize("answers", [[7.5], 7.5, "7.5", {7.5}])
+def test_answers_without_questions_are_not_repeated(file, answers):
+    with pytest.raises(InvalidArgument, match="'answers' must be a mapping") as refused:
+        dn.Client(file).prepare(answers)
+    assert "7.5" not in str(refused.value)
+
+
 def test_what_leaves_is_what_the_wire_format_says(file):
     client = dn.Client(file)
     first, second = client.prepare(ANSWERS), client.prepare(ANSWERS)
@@ -656,14 +663,18 @@ def test_tables_from_files_and_their_errors(tmp_path, file):
     with pytest.raises(InvalidArgument, match="a Parquet file"):
         client.privatize_table(tmp_path / "nothing.parquet")
     bad = {**frame(3), "smoking": ["daily", "hourly", "daily"]}
-    with pytest.raises(InvalidArgument, match="'smoking: values"):
+    with pytest.raises(InvalidArgument, match="'smoking: values") as refused:
         client.privatize_table(pa.table(bad))
+    assert "hourly" not in str(refused.value)
     with pytest.raises(InvalidArgument, match=r"'sleep: values\[1\]' must be a finite number"):
         client.privatize_table(pa.table({**frame(3), "sleep": [1.0, None, 2.0]}))
     with pytest.raises(InvalidArgument, match="columns smoking, sick"):
         client.privatize_table(pa.table({"smoking": ["daily"]}))
-    with pytest.raises(InvalidArgument, match="'table' must be"):
-        client.privatize_table(7)
+    mixed = pd.DataFrame({**frame(2), "sleep": [7.5, "hardly"]})
+    for table in (7, mixed):
+        with pytest.raises(InvalidArgument, match="'table' must be") as refused:
+            client.privatize_table(table)
+        assert "hardly" not in str(refused.value)
     remembering = dn.Client(rounds(tmp_path))
     with pytest.raises(InvalidArgument, match="answered on the devices"):
         remembering.privatize_table(pa.table({"way": ["a"]}))

@@ -15,7 +15,7 @@ from deniable.collection.batches import Batch, write_batch
 from deniable.collection.manifest import Collection, Report
 from deniable.collection.questions import Question
 from deniable.core.reports import read_columns
-from deniable.errors import InvalidArgument
+from deniable.errors import InvalidArgument, Unshown
 from deniable.extras import pyarrow
 from deniable.randomness import draw_key
 
@@ -106,15 +106,20 @@ def _table(table: Any, names: list[str]) -> Any:
     if isinstance(table, pa.Table):
         return table
     if hasattr(table, "__arrow_c_stream__"):
-        return pa.table(table)
+        try:
+            return pa.table(table)
+        except (pa.ArrowException, OverflowError):  # they quote a cell
+            allowed = "one whose columns hold values of one type each"
+            raise InvalidArgument("table", type(table), allowed) from None
     if hasattr(table, "to_arrow"):
         return table.to_arrow()
     raise InvalidArgument("table", type(table), "a Parquet file, a frame or an Arrow table")
 
 
 def _encoded(question: Question, column: Any, missing: str = "refuse") -> NDArray[Any]:
-    """The encoded answers of a column."""
+    """The encoded answers of a column; a refusal shows none."""
     try:
         return question.domain.encode(gaps_closed(column, question.domain, missing))
     except InvalidArgument as refused:
-        raise refused.at(f"{question.name}: {refused.name}") from None
+        name = f"{question.name}: {refused.name}"
+        raise InvalidArgument(name, Unshown(refused.value), refused.allowed) from None

@@ -11,7 +11,7 @@ from typing import Any
 
 from deniable.collection.manifest import Collection, Report
 from deniable.device.memo import Memo
-from deniable.errors import InvalidArgument
+from deniable.errors import InvalidArgument, Unshown
 from deniable.randomness import WORD_BYTES, ByteCoins, Coins
 
 #: The encoded answer to each question.
@@ -27,7 +27,7 @@ def encoded(
     """
     names = [question.name for question in collection.questions]
     if not isinstance(answers, Mapping):
-        raise InvalidArgument("answers", answers, "a mapping from questions to answers")
+        raise InvalidArgument("answers", Unshown(answers), "a mapping from questions to answers")
     if unknown := [name for name in answers if name not in names]:
         raise InvalidArgument("answers", unknown, f"for the questions {', '.join(names)}")
     needed = names if asked is None else asked
