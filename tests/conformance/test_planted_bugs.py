@@ -9,6 +9,7 @@ import pytest
 import deniable as dn
 from deniable.conformance import LawBroken
 from deniable.conformance import channel as laws
+from deniable.conformance import distributions as of_distributions
 from deniable.conformance import frequencies as of_frequencies
 from deniable.conformance import memory as of_memory
 from deniable.conformance import numbers as of_means
@@ -25,6 +26,7 @@ from deniable.mechanisms import (
     CMS,
     DRR,
     GRR,
+    HH,
     HR,
     LBLH,
     LDRR,
@@ -398,6 +400,32 @@ class CellsTakenForNumbers(LDRR):
     key_is_value = True
 
 
+class NodesErrAlone(HH):
+    """Errors of the nodes of a level are said to have nothing to do with each other."""
+
+    def noise(self, level, rows):
+        own = super().noise(level, np.eye(rows.shape[1]))
+        return rows**2 @ own
+
+
+class LastBinInTheOneBefore(HH):
+    """On the finest level the last bin is never told."""
+
+    def seen(self, place, values):
+        found, last = super().seen(place, values), self.tree.sizes[place] - 1
+        finest = place == len(self.tree.sizes) - 1
+        return found - (found == last) if finest else found
+
+
+class NarrowShares(HH):
+    """Intervals as if there were nine times as many reports."""
+
+    trials = 30
+
+    def noise(self, level, rows):
+        return super().noise(level, rows) / 9
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("family", "law"),
@@ -453,6 +481,9 @@ class CellsTakenForNumbers(LDRR):
         (OffsetInBulkOnly, laws.bulk_channel),
         (OffsetInBulkOnly, of_means.exact_moments),
         (CellsTakenForNumbers, of_memory.exact_histories),
+        (NodesErrAlone, of_distributions.exact_shares),
+        (LastBinInTheOneBefore, of_distributions.exact_shares),
+        (NarrowShares, of_distributions.covered_shares),
     ],
     ids=lambda thing: thing.__name__,
 )
