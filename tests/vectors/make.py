@@ -115,6 +115,8 @@ MECHANISMS = [
     dn.JointBits(TOOLS, 1.0),
     dn.JointBits(dn.Items(FRUITS), 4.0),
     dn.JointBits(dn.Items(FRUITS, 3, optional=True), 4.0, w=9),
+    dn.HH(dn.Number(0, 10, 1, optional=True), 1.0, bins=4),
+    dn.HH(dn.Number(-1, 1, optional=True), 2.0, bins=30, fan_out=5),
 ]
 TEXTS = ("", "https://example.org/", "Z\u00fcrich \U0001f600")
 
