@@ -72,7 +72,7 @@ def main() -> None:
     options = parser.parse_args()
     rng = np.random.default_rng(options.seed)
     options.out.mkdir(parents=True, exist_ok=True)
-    table = []
+    table: list[dict[str, Any]] = []
     for name, truth in invent(options.people, rng).items():
         for wants in WANTS:
             m = mechanism(name, wants, options.epsilon, options.people)
