@@ -53,6 +53,7 @@ check: $(VENV)/.dev
 bench: $(VENV)/.bench
 	$(BIN)/python benchmarks/foundation.py --out out/bench
 	$(BIN)/python benchmarks/longitudinal.py --out out/bench
+	$(BIN)/python benchmarks/choices.py --out out/bench
 	OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(BIN)/python benchmarks/estimation.py --out out/bench
 
 collector: $(VENV)/.dev
