@@ -1,5 +1,6 @@
 """Charts and tables of results: each is written once, as a plain Vega-Lite dictionary."""
 
+import itertools
 import json
 import re
 from dataclasses import dataclass
@@ -231,3 +232,30 @@ def test_results_from_elsewhere_register_their_views():
         views.chart.unregister(Sum)
     with pytest.raises(InvalidArgument, match="something that has a table"):
         views.table(Sum(3))
+
+
+@pytest.mark.slow
+def test_a_distribution_has_a_density_and_a_cdf():
+    m = dn.HH(dn.Number(0, 24, 0.5), 2.0)
+    x = np.random.default_rng(1).normal(7, 1.2, 5_000)
+    e = m.tally(m.privatize(x, np.random.default_rng(2))).estimate()
+    density, cdf = e.chart(title="How long do you sleep?"), e.chart("cdf")
+    assert e.views == ("density", "cdf")
+    bars = density["layer"][0]["data"]["values"]
+    assert len(bars) == 49
+    assert sum(row["share"] for row in bars) == pytest.approx(1)
+    line = cdf["layer"][0]["data"]["values"]
+    assert [line[0]["share"], line[-1]["share"]] == [0, 1]
+    assert all(a["share"] <= b["share"] for a, b in itertools.pairwise(line))
+    assert all(row["from"] <= row["to"] for row in line)
+    for spec in (density, cdf):
+        assert "the median, 7" in spec["usermeta"]["caption"]
+        assert "Answers beyond the range count at its ends: " in spec["usermeta"]["caption"]
+        assert "95 % quantile" in spec["usermeta"]["columns"]["statistic"]
+        views.wrapped(spec).to_dict()
+    with pytest.raises(InvalidArgument, match="density, cdf"):
+        e.chart("pie")
+    mean = dn.DRR(dn.Number(0, 24), 2.0)
+    only = mean.tally(mean.privatize(x, np.random.default_rng(2))).estimate()
+    assert only.views == ()
+    assert only.chart()["usermeta"]["columns"]["statistic"] == ["mean"]

@@ -149,6 +149,10 @@ class Numbers(Estimate):
 
     # ---- exports
 
+    @property
+    def views(self) -> tuple[str, ...]:
+        return () if self.distribution is None else ("density", "cdf")
+
     def columns(self) -> dict[str, list[Any]]:
         """The rows, and below them the shares that were asked for."""
         found = super().columns()
