@@ -151,8 +151,8 @@ def coverage(family: Family) -> None:
     from scipy.stats import binom
 
     runs = family.trials
-    for n in (60, 400, 1_000):
-        for m in large(family):
+    for m in large(family):
+        for n in (60, 400, 1_000):
             for name, x in _populations(n).items():
                 found = _simulated(m, x, runs)
                 hits = sum(abs(mean - x.mean()) <= half for mean, half in found)

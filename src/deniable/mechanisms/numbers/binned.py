@@ -46,7 +46,7 @@ class Binned(NumberMechanism):
 
     tasks = ("distribution", "mean")
     observes = Linear
-    trials = 100
+    trials = 80
 
     @classmethod
     def unsuited(cls, domain: Domain) -> str | None:

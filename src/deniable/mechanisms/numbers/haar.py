@@ -40,7 +40,7 @@ class Haar(Binned):
     paper = "Cormode et al. 2019 (HaarHRR)"
     good_for = "comparison with HH"
     on_devices = False
-    trials = 40
+    trials = 20
     small_design = {"levels": 2}
     shapes = ({"levels": 1}, {"levels": 2}, {"levels": 3})
     levels = Design(1, MOST_BINS.bit_length() - 1)
