@@ -47,6 +47,15 @@ def test_a_question_of_any_kind_may_be_optional_in_a_survey_file():
             survey_of(survey(wrong))
 
 
+@pytest.mark.parametrize(
+    ("wants", "name"), [("mean", "drr"), ("distribution", "hh"), ("both", "hh")]
+)
+def test_what_is_wanted_of_numbers_can_be_had_of_those_who_answer(wants, name):
+    asked = {"name": "sleep", "ask": "?", **QUESTIONS["sleep"], "wants": wants, "optional": True}
+    found = survey_of({"title": "Health", "epsilon": 1, "questions": [asked]}).collection
+    assert found.asked("sleep").mechanism.name == name
+
+
 @pytest.mark.parametrize("label", ["Rather not say", "no answer", "(no answer)"])
 def test_no_answer_may_read_like_a_skip(label):
     one = {"name": "a", "ask": "A?", "kind": "choice", "answers": ["yes", label]}

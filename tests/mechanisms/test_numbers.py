@@ -10,6 +10,7 @@ from scipy.stats import binom, chi2
 
 import deniable as dn
 from deniable.answers.number import GRID
+from deniable.collection.recommend import Requirements
 from deniable.conformance import numbers as laws
 from deniable.errors import InvalidArgument, MismatchError
 from deniable.estimation.numbers.moments import pooled
@@ -527,5 +528,10 @@ def test_distributions_of_several_mechanisms_are_combined():
 
 
 def test_a_distribution_is_not_asked_of_a_question_that_may_be_skipped():
-    with pytest.raises(InvalidArgument, match="mean if the question may be skipped"):
-        DRR.advised(dn.Number(0, 1, optional=True), 1.0, 100, ("distribution",))
+    domain = dn.Number(0, 1, optional=True)
+    asked = Requirements(domain, 1.0, 10_000, tasks=("mean", "distribution"))
+    with pytest.raises(InvalidArgument, match="one that estimates the distribution"):
+        asked.build("drr")
+    assert type(asked.choose()) is dn.HH
+    m = DRR(domain, 1.0, ell=5)
+    assert m.task.methods(m) == ["unbiased"]

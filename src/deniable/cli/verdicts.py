@@ -222,7 +222,7 @@ def _wish(words: str, mechanism: Mechanism, asked: Asked, people: int) -> Wish:
     n = answering(asked, people)
     expectations = {
         name: find_task(name).expectation(mechanism, n, sampled=asked.sampled)
-        for name in mechanism.tasks
+        for name in mechanism.tasks_for(mechanism.domain)
     }
     return Wish(words, mechanism, mechanism == asked.mechanism, expectations)
 

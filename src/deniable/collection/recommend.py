@@ -50,7 +50,8 @@ class Requirements:
             raise InvalidArgument("mechanism", name, "one for devices; this one is for comparison")
         if allowed := family.unsuited(self.domain):
             raise InvalidArgument("mechanism", name, f"one for these answers: it takes {allowed}")
-        if missing := [task for task in self.tasks if task not in family.tasks]:
+        told = family.tasks_for(self.domain)
+        if missing := [task for task in self.tasks if task not in told]:
             raise InvalidArgument("mechanism", name, f"one that estimates the {missing[0]}")
         if self.epsilon_1 is not None and not _has_two_targets(family):
             raise InvalidArgument("epsilon_1", self.epsilon_1, f"left out for {name}")
@@ -129,7 +130,7 @@ class Requirements:
                 continue
             if family.unsuited(self.domain) or (family.remembers and self.rounds == 1):
                 continue
-            if not set(self.tasks) <= set(family.tasks):
+            if not set(self.tasks) <= set(family.tasks_for(self.domain)):
                 continue
             if self.epsilon_1 is not None and not _has_two_targets(family):
                 continue

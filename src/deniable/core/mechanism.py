@@ -122,6 +122,14 @@ class Mechanism(ABC):
         return f"{' or '.join(kind.noun for kind in cls.takes)} for {cls.__name__}"
 
     @classmethod
+    def tasks_for(cls, domain: Domain) -> tuple[str, ...]:
+        """Those of `tasks` that can be estimated of these answers: all, but where a family says so.
+
+        Run by the collector and the analyst.
+        """
+        return cls.tasks
+
+    @classmethod
     def advised(
         cls, domain: Domain, epsilon: float, n: int, tasks: tuple[str, ...] = ()
     ) -> dict[str, int]:

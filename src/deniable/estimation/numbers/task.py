@@ -65,7 +65,7 @@ PLANNED = 1.640625, 3.046875
 
 def _has_bins(mechanism: Mechanism) -> bool:
     """Whether reports tell a distribution."""
-    return "distribution" in mechanism.tasks
+    return "distribution" in mechanism.tasks_for(mechanism.domain)
 
 
 def _two_numbers(text: str) -> tuple[float, float]:

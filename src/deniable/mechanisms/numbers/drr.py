@@ -25,7 +25,6 @@ from deniable.core.layout import Index
 from deniable.core.mechanism import batches, mixture_keep, mixture_ratio
 from deniable.core.registry import register
 from deniable.core.task import SKIPPED_SHARE, Task, find_task
-from deniable.errors import InvalidArgument
 from deniable.mechanisms.numbers.answered import Answered, ScoreSums
 from deniable.mechanisms.numbers.base import LARGEST, Between
 from deniable.mechanisms.numbers.bins import Binning
@@ -70,14 +69,17 @@ class DRR(Scores):
     keep = Threshold()
 
     @classmethod
+    def tasks_for(cls, domain: Domain) -> tuple[str, ...]:
+        """No decoder of distributions knows a skip."""
+        return ("mean",) if domain.optional else cls.tasks
+
+    @classmethod
     def advised(
         cls, domain: Domain, epsilon: float, n: int, tasks: tuple[str, ...] = ()
     ) -> dict[str, int]:
         """The steps of the mean, of a density, or, for both, their geometric mean, rounded up."""
         if "distribution" not in tasks:
             return {}
-        if domain.optional:
-            raise InvalidArgument("wants", "distribution", "mean if the question may be skipped")
         many = steps_of_density(epsilon)
         if "mean" not in tasks:
             return {"ell": many}
@@ -86,7 +88,7 @@ class DRR(Scores):
     @property
     def task(self) -> Task:
         """The distribution, if there are more steps than a mean asks for."""
-        both = not self.domain.optional and self.ell > self.derive_ell()
+        both = "distribution" in self.tasks_for(self.domain) and self.ell > self.derive_ell()
         return find_task("distribution" if both else "mean")
 
     def derive_ell(self) -> int:
