@@ -120,7 +120,7 @@ class _Sample:
             apart = mean - found.mean
             return (found.variance - 2 * apart * found.tilt + apart**2 * of_share) / found.share**2
 
-        return cls(m, tally.n, found.mean, variance)
+        return cls(m, tally.n, found.mean, variance, found.rounding)
 
     @property
     def width(self) -> float:
