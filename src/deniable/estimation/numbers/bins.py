@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -78,6 +79,21 @@ class Bins:
         x = (answer - self.domain.lo) / (self.domain.hi - self.domain.lo)
         found = np.ceil(x * self._unit - NEAR)
         return float(np.interp(found, self.starts, np.arange(self.size + 1)))
+
+    def touched(self, low: float, high: float) -> tuple[int, int]:
+        """From which bin on, and before which one, answers from ``low`` to ``high`` may be.
+
+        Without steps an answer at the edge of two bins is in the upper one.
+        """
+        if self.steps is not None:
+            first, last = self.below(low), self.up_to(high)
+            return (math.floor(first), math.ceil(last)) if first < last else (0, 0)
+        if high < self.domain.lo or low > self.domain.hi:
+            return 0, 0
+        inside = np.clip([low, high], self.domain.lo, self.domain.hi)
+        found = self.domain.encode(inside).astype(np.int64)
+        own, end = np.searchsorted(self.starts[:-1], found, side="right").tolist()
+        return own - 1, end
 
     def at(self, place: float) -> float:
         """The answer that so many bins lead to: the last number of the last of them."""

@@ -230,18 +230,19 @@ class Distribution(ABC):
     def band(self) -> tuple[Floats, Floats]:
         """Intervals of F at all edges: low and high."""
 
-    def between(self, name: str, first: float, last: float) -> Statistic:
+    def between(self, name: str, first: float, last: float, touched: tuple[int, int]) -> Statistic:
         """The share of answers in bins from a place on to another one, in bins.
 
         Inside of a bin answers are taken to be spread evenly; its interval holds however they are:
         it reaches from the lower end for the whole bins between the places to the upper end for
-        all that they touch.
+        all bins that are ``touched``: from one on, and before another.
         """
-        if last <= first or self.weights(first, last).min() == 1:
-            certain = float(last > first)
+        row = self.weights(first, last)
+        if touched[0] >= touched[1] or row.min() == 1:
+            certain = float(row.min())
             return Statistic(name, certain, 0.0, (certain, certain))
         low = self._interval(math.ceil(first), math.floor(last))[0]
-        high = self._interval(math.floor(first), math.ceil(last))[1]
+        high = self._interval(*touched)[1]
         value, error = self._share(first, last, (low, high))
         return Statistic(name, value, error, (min(low, value), max(high, value)))
 

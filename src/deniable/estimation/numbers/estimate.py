@@ -86,19 +86,20 @@ class Numbers(Estimate):
     def cdf(self, x: float) -> Statistic:
         """The share of answers that are at most ``x``.
 
-        Without a step, an answer at the edge of two bins belongs to the upper one.
+        Without a step, answers are taken to be spread evenly inside of bins, and an answer at the
+        edge of two is in the upper one. The interval holds however they are: also if many are x.
         """
-        place = self._known.bins.up_to(_number("x", x))
-        return self._known.between(f"share up to {plain(x)}", 0.0, place)
+        bins, name = self._known.bins, f"share up to {plain(_number('x', x))}"
+        return self._known.between(name, 0.0, bins.up_to(x), bins.touched(-math.inf, x))
 
     def range(self, low: float, high: float) -> Statistic:
-        """The share of answers from ``low`` to ``high``, both included where there are steps."""
+        """The share of answers from ``low`` to ``high``, both included; see `cdf` for ends."""
         bins = self._known.bins
         first, last = bins.below(_number("low", low)), bins.up_to(_number("high", high))
         if low > high:
             raise InvalidArgument("high", high, f"at least low = {low:g}")
         name = f"share from {plain(low)} to {plain(high)}"
-        return self._known.between(name, first, max(first, last))
+        return self._known.between(name, first, max(first, last), bins.touched(low, high))
 
     def quantile(self, p: float) -> Statistic:
         """The number that a share ``p`` of all answers is up to: 0.5 for the median.
@@ -136,8 +137,8 @@ class Numbers(Estimate):
         """The shares of the first and of the last bin, where answers are that were clipped."""
         found, k = self._known, self._known.bins.size
         return (
-            found.between("share in the first bin", 0.0, 1.0),
-            found.between("share in the last bin", k - 1.0, float(k)),
+            found.between("share in the first bin", 0.0, 1.0, (0, 1)),
+            found.between("share in the last bin", k - 1.0, float(k), (k - 1, k)),
         )
 
     @property
