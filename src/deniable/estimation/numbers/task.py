@@ -127,15 +127,15 @@ class NumbersTask(Task):
             "Share of answers up to", "a number", several=True, read=float, suits=_has_bins
         ),
         "quantile": Query(
-            "Number that this share of answers is up to",
-            "a share, such as 0.5 for the median",
+            "Quantile",
+            "a share, such as 0.9",
             several=True,
             read=float,
             suits=_has_bins,
         ),
         "range": Query(
-            "Share of answers from ... to ...",
-            "two numbers, such as 10..20",
+            "Share of answers between",
+            "such as 10..20",
             several=True,
             read=_two_numbers,
             suits=_has_bins,

@@ -34,7 +34,8 @@ function save(blob, name) {
 /** The control of something that may be asked: a text, or several, one per line. */
 function control(id, { several, usual }, onchange) {
   const plain = { id, spellcheck: 'false', onchange };
-  const input = several ? el('textarea', { ...plain, rows: 3 }) : el('input', plain);
+  const rows = Math.min(Math.max(usual.length, 1), 3);
+  const input = several ? el('textarea', { ...plain, rows }) : el('input', plain);
   input.value = usual.join('\n');
   return input;
 }
