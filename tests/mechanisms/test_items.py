@@ -133,6 +133,15 @@ def test_integers_that_say_more_are_refused():
             dn.SetSelect(domain, 1.0, **design)
 
 
+def test_overlaps_that_are_too_rare_are_refused_and_never_chosen():
+    with pytest.raises(InvalidArgument, match="'w' must be another size"):
+        dn.SetSelect(dn.Items(40, 24, optional=True), 2.0**-20, w=27)
+    for epsilon in (2.0**-20, 0.01, 24.0):
+        for most in (1, 5, 40):
+            m = dn.SetSelect(dn.Items(40, most), epsilon)
+            assert epsilon * (1 - 1e-6) < m.guarantee.epsilon <= epsilon
+
+
 @pytest.mark.parametrize(
     "m",
     [

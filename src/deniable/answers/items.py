@@ -147,10 +147,17 @@ class Items(Domain):
 
     def _of_lists(self, answers: Sequence[Any]) -> tuple[Any, Any, int]:
         """The respondents and the places of all ticks, and the number of respondents."""
-        sets = [self._set(*one) for one in enumerate(answers)]
-        sizes = np.fromiter(map(len, sets), np.int64, len(sets))
-        rows = np.repeat(np.arange(len(sets)), sizes)
-        return rows, np.fromiter(chain.from_iterable(sets), np.int64, len(rows)), len(sets)
+        try:
+            return self._of_plain_lists(answers)
+        except (KeyError, TypeError):  # what is wrong is found one by one; a skip is not
+            sets = [self._set(*one) for one in enumerate(answers)]
+            return _ticked(sets, chain.from_iterable(sets))
+
+    def _of_plain_lists(self, answers: Sequence[Any]) -> tuple[Any, Any, int]:
+        """The same at once, if all are lists of labels that are known."""
+        if self._index is None or not set(map(type, answers)) <= {list, tuple, set, frozenset}:
+            raise TypeError
+        return _ticked(answers, map(self._index.__getitem__, chain.from_iterable(answers)))
 
     def _set(self, respondent: int, answer: Any) -> list[int]:
         if answer is None and self.optional:
@@ -297,6 +304,13 @@ def _table_columns(answers: Any) -> Mapping[Any, Any] | Sequence[Any] | None:
     if names is None or len(getattr(answers, "shape", ())) != 2:
         return None
     return {name: answers[name] for name in names}
+
+
+def _ticked(sets: Sequence[Any], places: Iterable[int]) -> tuple[Any, Any, int]:
+    """The respondents of all ticks, beside their places, and the number of respondents."""
+    sizes = np.fromiter(map(len, sets), np.int64, len(sets))
+    rows = np.repeat(np.arange(len(sets)), sizes)
+    return rows, np.fromiter(places, np.int64, len(rows)), len(sets)
 
 
 def _ticks(name: Label, column: Any) -> tuple[Bools, Bools]:

@@ -37,8 +37,9 @@ from deniable.randomness import SCALE, Coins, Keystream
 #: answers than FEW, w and tau that are larger were never better where that was searched.
 MOST_W = 400
 FEW, PAIRS_W, PAIRS_TAU = 20, 60, 5
-#: Overlaps that are rarer could not be given their weight, an integer out of 2^64.
-LEAST_WEIGHT = 2.0**-50
+#: Overlaps that are rarer could not be given their weight, an integer out of 2^64: rounding would
+#: cost more than e^eps allows. With real weights w that is w 2^64 (1 - e^-eps) > 1, with room.
+LEAST_WEIGHT = 2.0**-60
 
 
 class Overlaps(NamedTuple):
@@ -123,7 +124,10 @@ class SetSelect(ItemMechanism):
             return tau
         k, m = self.domain.items, self.domain.at_most
         f, _ = usual_shares(k, m)
-        laws = _laws(k, m, self.w, self.epsilon, min(m, self.w))
+        laws = list(_laws(k, m, self.w, self.epsilon, min(m, self.w)))
+        if not laws:
+            allowed = "another size: these reports would share some numbers of items too rarely"
+            raise InvalidArgument("w", self.w, allowed)
         return min(laws, key=lambda one: (float(one[1].variance(f)), one[0]))[0]
 
     def derive_zero(self) -> int:
@@ -341,7 +345,7 @@ def _laws(k: int, m: int, w: int, epsilon: float, most: int) -> Iterator[tuple[i
         weights /= weights.sum()
         shared = float(weights @ j)
         p, q = shared / m, (w - shared) / k
-        if p > q and weights.min() > LEAST_WEIGHT:
+        if p > q and weights.min() * -math.expm1(-epsilon) > LEAST_WEIGHT:
             yield tau, Law(p, q, *_together(k, m, w, j, weights))
 
 
