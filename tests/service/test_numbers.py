@@ -130,6 +130,14 @@ def test_the_page_is_told_what_may_be_asked(asked):
     told = {one["name"]: one for one in ask("status")[1]["questions"]}
     assert set(told["income"]["queries"]) == {"cdf", "quantile", "range"}
     assert told["rent"]["queries"] == {}
+    for view in ({}, {"view": "cdf"}):
+        status, chart = ask("estimates/income", format="chart", range="0..4000", **view)
+        assert (status, chart["usermeta"]["views"]) == (200, ["density", "cdf"])
+        assert "€" in json.dumps(chart, ensure_ascii=False)
+        assert chart["usermeta"]["columns"]["statistic"][-1] == "share from 0 to 4,000"
+        assert chart["usermeta"]["columns"]["estimate"][-1].endswith(" %")
+    assert ask("estimates/income", format="chart", view="pie")[0] == 422
+    assert ask("estimates/rent", format="chart")[1]["usermeta"]["views"] == []
 
 
 def test_an_export_is_asked_on_the_command_line(asked, tmp_path):

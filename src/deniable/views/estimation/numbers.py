@@ -45,8 +45,18 @@ def chart_of_numbers(
         title=title or "Estimated distribution",
         caption=f"{counted(numbers.n, 'answer')}. {caption} {_at_ends(numbers)}",
         details=f"{numbers.method}, {numbers.interval_words}; {numbers.source}",
-        columns=columns_for_people(numbers),
+        columns=_columns(numbers),
     )
+
+
+def _columns(numbers: Numbers) -> dict[str, list[str]]:
+    """The rows, and below them the shares that were asked for, in percent."""
+    found = columns_for_people(numbers)
+    for name, value, _, ends in numbers.asked:
+        texts = (name, *(f"{100 * share:.1f} %" for share in (value, *ends)))
+        for column, text in zip(found.values(), texts, strict=True):
+            column.append(text)
+    return found
 
 
 def _density(numbers: Numbers) -> tuple[Spec, str]:
