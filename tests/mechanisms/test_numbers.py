@@ -13,6 +13,7 @@ from deniable.answers.number import GRID
 from deniable.collection.recommend import Requirements
 from deniable.conformance import numbers as laws
 from deniable.errors import InvalidArgument, MismatchError
+from deniable.estimation import DISTRIBUTIONS
 from deniable.estimation.numbers.moments import pooled
 from deniable.mechanisms.numbers.base import Between
 from deniable.mechanisms.numbers.bins import Binning
@@ -500,6 +501,19 @@ def test_reports_for_a_mean_tell_a_distribution_too():
     assert mean.distribution is None
     few = DRR(domain, 2.0)
     assert few.tally(few.privatize(x)).estimate(cdf=[10.0]).asked[0].value > 0.7
+
+
+def test_conservative_intervals_are_in_order_where_shares_do_not_rise():
+    """Half are 0.1 and half 0.9: F is 1/2 between them, and chance is all that bounds differ by."""
+    m, x = DRR(dn.Number(0, 1), 1.0, ell=2), np.repeat([0.1, 0.9], 10_000)
+    for seed in range(2):
+        tally = m.tally(m.privatize(x, np.random.default_rng(seed)))
+        e = DISTRIBUTIONS.estimate([tally], "em", confidence=0.5)
+        (low, high), cdf, bounds = e.distribution.band, e.distribution.cdf, e.distribution.shares
+        assert np.any(bounds.between.low > bounds.between.high)
+        assert np.all(low <= cdf)
+        assert np.all(cdf <= high)
+        assert e.median.interval[0] <= e.median.value <= e.median.interval[1]
 
 
 @pytest.mark.slow

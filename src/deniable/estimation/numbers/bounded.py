@@ -68,7 +68,8 @@ class Bounded(Distribution):
     """Shares of the density, with conservative intervals: they hold without any smoothness.
 
     The interval of F reaches from the lower end of that of one bound to the upper end of the other.
-    Half of an interval, over z, stands for a standard error.
+    Where F does not rise the bounds are equal, and by chance these ends may have changed places: F
+    is still between them. Half of an interval, over z, stands for a standard error.
     """
 
     shares: Bounds
@@ -76,10 +77,9 @@ class Bounded(Distribution):
 
     @cached_property
     def cdf(self) -> Floats:
-        """That of the density, moved into the band."""
-        low, high = self.band
+        """That of the density, moved into the band; it falls only where the band does."""
         found = np.concatenate([[0.0], np.cumsum(self.density)[:-1], [1.0]])
-        return np.asarray(np.clip(found, low, high))
+        return np.clip(np.maximum.accumulate(np.clip(found, *self.band)), *self.band)
 
     @cached_property
     def band(self) -> tuple[Floats, Floats]:
@@ -89,7 +89,8 @@ class Bounded(Distribution):
         found = self.shares.between
         low = found.low - z * np.sqrt(found.low_variance)
         high = found.high + z * np.sqrt(found.high_variance)
-        edges = (np.concatenate([[0.0], np.clip(one, 0.0, 1.0), [1.0]]) for one in (low, high))
+        ends = (np.minimum(low, high), np.maximum(low, high))
+        edges = (np.concatenate([[0.0], np.clip(one, 0.0, 1.0), [1.0]]) for one in ends)
         return next(edges), next(edges)
 
     def _share(self, first: float, last: float, ends: tuple[float, float]) -> tuple[float, float]:
