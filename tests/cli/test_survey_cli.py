@@ -240,7 +240,7 @@ def test_a_manifest_is_judged_but_not_designed_anew(survey, tmp_path):
 def test_init_asks(tmp_path):
     answers = [
         "Commuting", "many", "5,000", "zero", "2",
-        "How do you travel to work?", "To Work", "", "guess", "ch",
+        "How do you travel to work?", "To Work", "", "guess", "ch", "choice",
         "car, alone", "", "train", "train", "other", "", "y",
         "How many minutes does it take?", "work", "minutes", "number", "sum",
         "groups", "30, 15", "15, 30", "y",

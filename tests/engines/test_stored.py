@@ -49,7 +49,7 @@ def test_every_method_of_every_mechanism(name, tmp_path):
     m = MEMBERS[name]
     reports = some(m, 400, ids=True)
     cut(reports, tmp_path, 300, 0, rows=70)
-    asked = {"candidates": WORDS} if m.task.queries_of(m) else {}
+    asked = {name: WORDS for name, query in m.task.queries_of(m).items() if query.needed}
     found = report_files([tmp_path], engine=LocalEngine(2))
     for method in {m.task.default, *by_reports(m)}:
         assert_same(found.estimate(method, **asked), m.estimate(reports, method, **asked))

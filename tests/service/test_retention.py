@@ -101,7 +101,7 @@ def estimates(store):
         asked = store.collection.asked(question.name)
         tally = asked.tally(store.tally(asked.report.name, 1))
         task, queries = tally.mechanism.task, queries_of(asked)
-        given = dict.fromkeys(queries, ("a", "b"))
+        given = {name: ("a", "b") for name, query in queries.items() if query.needed}
         for method in task.methods(tally.mechanism):
             found[question.name, method] = tally.estimate(method, **given).to_json()
     return found

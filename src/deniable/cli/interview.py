@@ -228,10 +228,11 @@ def _yes(text: str) -> bool:
 
 
 def _one_of(name: str, words: Sequence[str]) -> Callable[[str], str]:
-    """Reads one of some words, or the beginning of one."""
+    """Reads one of some words, or the beginning of only one."""
 
     def read(text: str) -> str:
-        fitting = [word for word in words if text and word.startswith(text.lower())]
+        typed = text.lower()
+        fitting = [typed] if typed in words else [w for w in words if typed and w.startswith(typed)]
         if len(fitting) != 1:
             raise InvalidArgument(name, text, f"one of {', '.join(words)}")
         return fitting[0]
