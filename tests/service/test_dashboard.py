@@ -26,13 +26,13 @@ title = "Mixed"
 epsilon = 6.0
 divide = "sampled"
 questions = [
-  {name = "hours", ask = "How long?", kind = "number", lo = 0, hi = 24, wants = "mean"},
+  {name = "hours", ask = "How long?", kind = "number", lo = 0, hi = 24, mechanism = "hh", design = {bins = 8}},
   {name = "drink", ask = "What?", kind = "text", candidates = ["tea"]},
   {name = "way", ask = "How?", kind = "choice", answers = ["car", "train"]},
 ]
 [texts.en.way]
 answers = ["By car", "By train"]
-"""
+"""  # noqa: E501
 #: Before a page's scripts: answers wait in `held` while their path contains the text `hold`,
 #: `most` is how many waited at once, and no server is there while `gone`.
 HOLD = """
@@ -168,8 +168,8 @@ def test_the_corner_says_when_the_collector_is_gone_and_when_it_is_back(browser,
 
 
 def test_what_may_be_asked_and_how_it_looks_comes_from_the_server(browser, held, tmp_path):
-    """A mean has no bars and no candidates; the page knows neither."""
-    people = {"hours": [7.5] * 600, "drink": ["tea", "milk"] * 300, "way": ["car"] * 600}
+    """A number has two charts, and no candidates; the page knows neither."""
+    people = {"hours": [7.5] * 6000, "drink": ["tea", "milk"] * 3000, "way": ["car"] * 6000}
     with collecting(tmp_path, MIXED) as collector:
         with Client(collector.url, key=PARTNER_KEY, timeout=60) as client:
             client.send_all(client.privatize_table(pd.DataFrame(people)))
@@ -183,10 +183,18 @@ def check_mixed(browser):
     assert "the questions that the device draws" in browser.text("#facts")
     assert "33 % of respondents, drawn" in browser.text("#card-hours .facts")
     assert [len(browser.all(f"#card-{name} textarea")) for name in ("hours", "drink", "way")] == [
-        0, 1, 0
+        3, 1, 0
     ]  # fmt: skip
-    assert "The mean is 7." in browser.text("#card-hours figcaption")
-    assert browser.all("#card-hours .mark-symbol path")
+    assert [browser.one(f"#view-{name}").is_displayed() for name in ("hours", "way")] == [
+        True,
+        False,
+    ]
+    assert "the median" in browser.text("#card-hours figcaption")
+    browser.one("#view-hours").send_keys("cdf\t")
+    browser.wait(lambda: "up to each number" in browser.text("#card-hours figcaption"))
+    browser.one("#range-hours").send_keys("6..8\t")
+    table = browser.one("#card-hours .scroll")
+    browser.wait(lambda: "share from 6 to 8" in table.get_attribute("textContent"))
     heads = [node.get_attribute("textContent") for node in browser.all("#card-hours thead th")]
     assert heads == ["statistic", "estimate", "from", "to"]
     texts = [node.text for node in browser.all("#card-way .role-axis-label text")]
