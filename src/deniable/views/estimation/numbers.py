@@ -122,7 +122,7 @@ def _cdf(numbers: Numbers) -> tuple[Spec, str]:
     }
     level = f"{numbers.level} simultaneous" if numbers.simultaneous else numbers.level
     words = (
-        f"The line is the share of answers up to each number, made to rise; the band are its "
+        f"The line is the share of answers up to each number, made to rise; the band shows "
         f"{level} intervals. "
         f"The point is {_median(numbers)}."
     )
