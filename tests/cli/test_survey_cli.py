@@ -11,6 +11,7 @@ import subprocess
 import sys
 from contextlib import closing
 from datetime import date, timedelta
+from functools import partial
 
 import numpy as np
 import pytest
@@ -21,10 +22,11 @@ from command import run
 from deniable.cli.commands.collect import _written
 from deniable.cli.explain import sentences
 from deniable.cli.interview import certainty, suggestion
+from deniable.cli.verdicts import verdicts
 from deniable.collection.batches import read_batch
 from deniable.collection.example import EXAMPLE, to_toml
 from deniable.collection.manifest import Collection, Field
-from deniable.collection.survey import read_survey, survey_of
+from deniable.collection.survey import mechanism_of, read_survey, survey_of
 from deniable.service.intake import Intake
 from deniable.service.store import open_store
 from deniable.service.store.base import EPOCH, today
@@ -234,6 +236,31 @@ def test_a_manifest_is_judged_but_not_designed_anew(survey, tmp_path):
     run("check", survey, "--manifest", manifest)
     rows = json.loads(run("check", manifest, "-n", 300, "-f", "json", code=1).stdout)
     assert all(row["people_needed"] > 300 and row["epsilon_needed"] is None for row in rows)
+
+
+def test_check_compares_what_else_could_be_wanted():
+    """Wishes of one mechanism are one row, and what a mechanism cannot tell has no error."""
+    income = {
+        "name": "income",
+        "ask": "How much?",
+        "kind": "number",
+        "lo": 0,
+        "hi": 20_000,
+        "optional": True,
+    }
+    drinks = {
+        "name": "drinks",
+        "ask": "Which?",
+        "kind": "choices",
+        "answers": ["tea", "beer", "milk"],
+    }
+    data = {"title": "T", "epsilon": 2.0, "questions": [income, {**drinks, "pairs": True}]}
+    numbers, sets = verdicts(survey_of(data).collection, 5_000, partial(mechanism_of, data))
+    rows = [row["wanted"] for row in numbers.wished]
+    assert rows == ["distribution or both (as asked)", "mean"]
+    shares, pairs = sets.wished
+    assert (shares["wanted"], pairs["wanted"]) == ("shares", "pairs (as asked)")
+    assert (shares["pairs"], pairs["pairs"][0]) == ("-", "±")
 
 
 @pytest.mark.slow

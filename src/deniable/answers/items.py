@@ -44,7 +44,7 @@ class Items(Domain):
     kind = "choices"
     noun = "sets of answers"
     purposes: ClassVar[Mapping[str, Purpose]] = {
-        "shares": Purpose({}, "the share of each answer"),
+        "shares": Purpose({"pairs": False}, "the share of each answer"),
         "pairs": Purpose({"pairs": True}, "also the share of each pair of answers"),
     }
     spec_keys = (("answers", "at_most"), ("size", "at_most"))

@@ -70,7 +70,7 @@ class Price:
         )
         return (
             f"The error is {found}. It would be {self.required.error} if nobody could skip it. "
-            f"For that error the option needs {factors} times as many people."
+            f"For the error without skipping, you need {factors} times as many people."
         )
 
 
@@ -208,14 +208,17 @@ def _required(
 
 
 def _wishes(asked: Asked, people: int, design: Callable[..., Mechanism]) -> tuple[Wish, ...]:
-    """The same question with each purpose that its answers can have, if there are several."""
+    """The same question with each purpose that its answers can have, if there are several.
+
+    Purposes that the same mechanism serves are one wish.
+    """
     purposes = type(asked.mechanism.domain).purposes
-    found = []
+    found: dict[Mechanism, list[str]] = {}
     for word, purpose in purposes.items() if len(purposes) > 1 else ():
         with suppress(InvalidArgument):  # nothing estimates that of these answers
             mechanism = design({"mechanism": AUTO, "design": {}, **purpose.keys})
-            found.append(_wish(word, mechanism, asked, people))
-    return tuple(found)
+            found.setdefault(mechanism, []).append(word)
+    return tuple(_wish(" or ".join(words), m, asked, people) for m, words in found.items())
 
 
 def _wish(words: str, mechanism: Mechanism, asked: Asked, people: int) -> Wish:
@@ -224,7 +227,8 @@ def _wish(words: str, mechanism: Mechanism, asked: Asked, people: int) -> Wish:
         name: find_task(name).expectation(mechanism, n, sampled=asked.sampled)
         for name in mechanism.tasks_for(mechanism.domain)
     }
-    return Wish(words, mechanism, mechanism == asked.mechanism, expectations)
+    told = {name: one for name, one in expectations.items() if math.isfinite(one.half_width)}
+    return Wish(words, mechanism, mechanism == asked.mechanism, told)
 
 
 def _expected(

@@ -143,7 +143,7 @@ def _explain(survey: Survey, judged: list[Verdict]) -> None:
         style = "red" if one.hopeless else None
         console.print(one.sentence, style=style, markup=False)
         if one.wishes:
-            title = f"{one.question.name}: 95 % errors of each thing that can be wanted"
+            title = f"{one.question.name}: 95 % errors, by what you want to know"
             show(one.wished, Format.table, title)
 
 
