@@ -249,7 +249,9 @@ def test_a_distribution_has_a_density_and_a_cdf():
     assert all(a["share"] <= b["share"] for a, b in itertools.pairwise(line))
     assert all(row["from"] <= row["to"] for row in line)
     for spec in (density, cdf):
+        assert "5,000 answers. " in spec["usermeta"]["caption"]
         assert "the median, 7" in spec["usermeta"]["caption"]
+        assert f" The mean is {e.mean:.2f} (95 % " in spec["usermeta"]["caption"]
         assert "Answers beyond the range count at its ends: " in spec["usermeta"]["caption"]
         assert "95 % quantile" in spec["usermeta"]["columns"]["statistic"]
         views.wrapped(spec).to_dict()
@@ -259,3 +261,14 @@ def test_a_distribution_has_a_density_and_a_cdf():
     only = mean.tally(mean.privatize(x, np.random.default_rng(2))).estimate()
     assert only.views == ()
     assert only.chart()["usermeta"]["columns"]["statistic"] == ["mean"]
+
+
+def test_a_distribution_says_how_many_skipped():
+    """Skips are reports, and no answers."""
+    m = dn.HH(dn.Number(0, 24, 1, optional=True), 2.0)
+    tally = m.tally(m.privatize([7.0, 8.0, None, 6.0] * 1_000, np.random.default_rng(2)))
+    e = tally.estimate()
+    for kind in e.views:
+        caption = e.chart(kind)["usermeta"]["caption"]
+        assert caption.startswith("4,000 reports. ")
+        assert caption.endswith(f" {e.skipped_words}")

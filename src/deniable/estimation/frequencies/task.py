@@ -47,9 +47,7 @@ class FrequencyTask(Task):
     name = "frequencies"
     default = DEFAULT_METHOD
     queries = {
-        "candidates": Query(
-            "Look for", "one text per line", several=True, needed=True, suits=_takes_text
-        )
+        "candidates": Query("Look for", "texts", several=True, needed=True, suits=_takes_text)
     }
 
     def methods(self, mechanism: Mechanism) -> list[str]:

@@ -70,8 +70,9 @@ export class Card {
     const labelled = (label, input) => el('div', {}, el('label', { for: input.id }, label), input);
     const controls = [labelled('Method', this.method), this.views];
     if (question.rounds > 1) controls.push(labelled('Round', this.round));
-    for (const [name, { label, hint }] of Object.entries(question.queries)) {
-      controls.push(labelled(hint ? `${label} (${hint})` : label, this.queries.get(name)));
+    for (const [name, { label, hint, several }] of Object.entries(question.queries)) {
+      const more = [hint, several && 'one per line'].filter(Boolean).join(', ');
+      controls.push(labelled(more ? `${label} (${more})` : label, this.queries.get(name)));
     }
     const facts = { reports: this.count, mechanism: question.mechanism, 'ε per report': question.epsilon.toFixed(2) };
     if (this.share < 1) facts['answered by'] = `${(100 * this.share).toFixed()}\u00a0% of respondents, drawn`;

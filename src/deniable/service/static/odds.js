@@ -36,7 +36,8 @@ function saying(found) {
   if (found === undefined) return 'a number that only statistics over many people can use';
   const all = [found].flat();
   const shown = all.slice(0, MOST).map(quote).join(', ');
-  if (all.length > MOST) return `${shown} and ${all.length - MOST} others`;
+  const more = all.length - MOST;
+  if (more > 0) return `${shown} and ${more === 1 ? '1 other' : `${more} others`}`;
   return shown || 'none of the answers';
 }
 

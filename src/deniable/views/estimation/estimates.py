@@ -132,8 +132,7 @@ def _label(estimate: Estimate) -> str:
 
 def _caption(estimate: Estimate, with_truth: bool, drawn: int) -> str:
     """What the marks are, in sentences."""
-    noun = "answer" if estimate.skipped is None else "report"
-    said = [f"{counted(estimate.n, noun)}."]
+    said = [how_many(estimate)]
     kinds = {"Bars" if one.share else "Points": None for one in estimate.quantities.values()}
     if len(estimate.labels) == len(estimate.quantities) == 1 and "Points" in kinds:
         said.append(_in_words(estimate))
@@ -150,6 +149,12 @@ def _caption(estimate: Estimate, with_truth: bool, drawn: int) -> str:
     if left_out := estimate.cut(drawn, len(estimate.labels)):
         said.append(f"{left_out[0].upper()}{left_out[1:]} are shown.")
     return " ".join([*said, *estimate.remarks])
+
+
+def how_many(estimate: Estimate) -> str:
+    """How many reports there are, in a sentence; not all are answers where people may skip."""
+    noun = "answer" if estimate.skipped is None else "report"
+    return f"{counted(estimate.n, noun)}."
 
 
 def _level(estimate: Estimate) -> str:
@@ -215,8 +220,9 @@ def estimate_table(estimate: Estimate, truth: Labelled | None = None) -> Table:
         columns[""] = _bars(quantity.values, known)
     rows = [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
     cut = estimate.cut(len(shown), len(estimate.labels))
-    words = filter(None, [estimate.interval_words, cut, *estimate.remarks])
-    found = numbers_right(rich_table(rows, str(estimate), "; ".join(words)), 1)
+    words = "; ".join(filter(None, [estimate.interval_words, cut]))
+    words = ". ".join([words, *estimate.remarks])
+    found = numbers_right(rich_table(rows, str(estimate), words), 1)
     if bars:
         found.columns[-1].justify, found.columns[-1].overflow = "left", "crop"
     return found

@@ -9,11 +9,11 @@ import numpy as np
 from deniable.core.mechanism import Labelled
 from deniable.errors import InvalidArgument
 from deniable.estimation.numbers.estimate import Numbers
-from deniable.estimation.numbers.statistic import Statistic
+from deniable.estimation.numbers.statistic import MEAN, Statistic
 from deniable.mechanisms.numbers.least_squares import plausible
 from deniable.views import chart
-from deniable.views.charts import DRAWN, TICKS, WIDTH, Spec, counted, number, percent, whole
-from deniable.views.estimation.estimates import columns_for_people, estimate_chart
+from deniable.views.charts import DRAWN, TICKS, WIDTH, Spec, number, percent, whole
+from deniable.views.estimation.estimates import columns_for_people, estimate_chart, how_many
 
 HEIGHT = 220
 
@@ -43,7 +43,7 @@ def chart_of_numbers(
     return whole(
         {"width": WIDTH, "height": HEIGHT, **body},
         title=title or "Estimated distribution",
-        caption=f"{counted(numbers.n, 'answer')}. {caption} {_at_ends(numbers)}",
+        caption=" ".join([how_many(numbers), caption, *_more(numbers)]),
         details=f"{numbers.method}, {numbers.interval_words}; {numbers.source}",
         columns=_columns(numbers),
     )
@@ -76,7 +76,8 @@ def _density(numbers: Numbers) -> tuple[Spec, str]:
         "mark": {"type": "rule", "style": "interval", "strokeWidth": 1.5},
         "encoding": {"x": _answers(numbers, "median")},
     }
-    words = f"Bars show a smooth estimate without intervals. The line is at {_median(numbers)}."
+    words = "Bars show a smooth estimate without intervals. "
+    words += f"The line is at the median, {_in_words(numbers, numbers.median.name)}."
     return {"layer": [bars, median]}, words
 
 
@@ -124,7 +125,7 @@ def _cdf(numbers: Numbers) -> tuple[Spec, str]:
     words = (
         f"The line is the share of answers up to each number, made to rise; the band shows "
         f"{level} intervals. "
-        f"The point is {_median(numbers)}."
+        f"The point is the median, {_in_words(numbers, numbers.median.name)}."
     )
     inner = {"data": {"values": rows}, "encoding": {"x": x}, "layer": layers}
     return {"layer": [inner, median]}, words
@@ -150,22 +151,27 @@ def _tooltip(*fields: str) -> list[Spec]:
     ]
 
 
-def _median(numbers: Numbers) -> str:
-    """The median with its interval, in words."""
-    row = numbers.labels.index(numbers.median.name)
+def _in_words(numbers: Numbers, name: str) -> str:
+    """One of the rows with its interval."""
+    row = numbers.labels.index(name)
     _, value, low, high = (cells[row] for cells in columns_for_people(numbers).values())
-    return f"the median, {value} ({numbers.level} interval: {low} to {high})"
+    return f"{value} ({numbers.level} interval: {low} to {high})"
 
 
-def _at_ends(numbers: Numbers) -> str:
+def _more(numbers: Numbers) -> list[str]:
+    """Sentences about what the marks do not show."""
+    return [f"The mean is {_in_words(numbers, MEAN)}.", *_at_ends(numbers), *numbers.remarks]
+
+
+def _at_ends(numbers: Numbers) -> list[str]:
     """How many answers may have been beyond the range, in words."""
     if not numbers.clipped:
-        return ""
+        return []
     first, last = (_percent(one) for one in numbers.at_ends)
-    return (
+    return [
         f"Answers beyond the range count at its ends: {first} of answers are in the lowest bin, "
         f"{last} in the highest."
-    )
+    ]
 
 
 def _percent(found: Statistic) -> str:
