@@ -347,6 +347,20 @@ def test_parts_of_one_mechanism_are_one():
     assert (parts.mean, parts.mean_interval) == (whole.mean, whole.mean_interval)
 
 
+def test_mechanisms_for_a_mean_and_for_a_distribution_are_combined():
+    """Also those that are advised for both, of which one has as few steps as for a mean."""
+    domain, tasks = dn.Number(0, 10, 1), ("mean", "distribution")
+    both = [DRR(domain, e, **DRR.advised(domain, e, 1_000, tasks)) for e in (0.5, 2.0)]
+    assert [m.task.name for m in both] == list(tasks)
+    tree = dn.HH(domain, 1.0, bins=4)
+    x = np.arange(2_002) % 11
+    parts = [m.tally(m.privatize(x, np.random.default_rng(1))) for m in (*both, tree)]
+    for some in (parts, parts[::-1], parts[:2]):
+        e = dn.combine(some)
+        assert e.method == "penalised"
+        assert e.mean_interval[0] < 5 < e.mean_interval[1]
+
+
 def test_what_cannot_be_estimated_is_refused():
     m = dn.DRR(dn.Number(0, 1), 1.0)
     t = m.tally(m.privatize([0.5] * 40))

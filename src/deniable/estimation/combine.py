@@ -32,9 +32,12 @@ def combine(parts: Sequence[Source], method: str | None = None, **choices: Any) 
 
 
 def _task(parts: Sequence[Source]) -> Task:
-    """What all parts are about."""
-    tasks = {part.mechanism.task for part in require_parts(parts)}
-    if len(tasks) > 1:
-        names = " and ".join(sorted(task.name for task in tasks))
-        raise MismatchError(f"these are answers to different questions: {names}")
-    return tasks.pop()
+    """What all parts are about: of several tasks the first by name that all mechanisms have."""
+    mechanisms = [part.mechanism for part in require_parts(parts)]
+    tasks = sorted({m.task for m in mechanisms}, key=lambda task: task.name)
+    told = [{m.task.name, *m.tasks_for(m.domain)} for m in mechanisms]
+    for task in tasks:
+        if all(task.name in own for own in told):
+            return task
+    names = " and ".join(task.name for task in tasks)
+    raise MismatchError(f"these are answers to different questions: {names}")
