@@ -253,6 +253,18 @@ def test_plans_know_that_tests_of_few_reports_take_the_largest_variance():
     assert 20 / error == pytest.approx(norm.ppf(0.975) + norm.ppf(0.8), abs=0.05)
 
 
+@pytest.mark.parametrize(("family", "difference"), [("drr", 20), ("hh", 30)])
+def test_plans_know_that_tests_among_few_who_answer_do_so_too(family, difference):
+    m = dn.mechanism(family, dn.Number(0, 100, optional=True), epsilon=6.0)
+    n = dn.sample_size(m, difference, mean=35, skipped=0.2)
+    assert not m.shows_variance(n)
+    error = 100 * math.sqrt(m.worst_among(0.35, n)) / 0.8
+    assert difference / error == pytest.approx(norm.ppf(0.975) + norm.ppf(0.8), abs=0.05)
+    tally = tally_of(m, [None] * (n // 5) + [35] * (n - n // 5))
+    answered = m.answered(tally.counts, n)
+    assert answered.variance == pytest.approx(m.worst_among(answered.mean, n), rel=0.5)
+
+
 @pytest.mark.parametrize(
     ("plan", "allowed"),
     [

@@ -81,9 +81,12 @@ def mean_sample_size(
     require_share("skipped", skipped)
 
     def variance(n: int) -> float:
+        shown = mechanism.shows_variance(n)
         if domain.optional:
-            return mechanism.variance_among(x, n, skipped, sampled=True)
-        if mechanism.shows_variance(n):
+            if shown:
+                return mechanism.variance_among(x, n, skipped, sampled=True)
+            return mechanism.worst_among(float(x.mean()), n) / (1 - skipped) ** 2
+        if shown:
             return mechanism.variance_for(x, n) + float(x.var()) / n
         return mechanism.worst_variance(n, sampled=True)
 

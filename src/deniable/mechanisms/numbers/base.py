@@ -238,6 +238,13 @@ class NumberMechanism(Mechanism):
         """
         raise NotImplementedError
 
+    def worst_among(self, mean: float, n: int) -> float:
+        """The largest that `Answered.variance` can be of n reports where this is the ratio.
+
+        It is taken where n reports do not show their variance. Run by the analyst.
+        """
+        raise NotImplementedError
+
     @abstractmethod
     def worst_variance(self, n: int, *, sampled: bool = False) -> float:
         """The largest variance that the mean of n respondents can have.

@@ -195,6 +195,10 @@ class Binned(NumberMechanism):
             rounding=self.rounding,
         )
 
+    def worst_among(self, mean: float, n: int) -> float:
+        errors = np.append(self.binning.middles, 0.0) - mean * _answers(self.columns)
+        return self._largest_of(errors, self._expected(n))
+
     def _largest_of(self, row: Floats, reports: Any) -> float:
         """The largest variance of a weighted sum of shares, for a sample, whatever is answered."""
         found = 0.0

@@ -256,8 +256,8 @@ class DRR(Scores):
         noise, cells = self._noise_of(self.scores - mean * answers), np.arange(self.ell + 1.0)
         of_mean = float(np.interp(self.ell * mean, *lower_hull(cells, noise[:-1])))
         least = (share * of_mean + (1 - share) * float(noise[-1])) / n
-        largest = float(noise.max() + 1 / (2 * self.ell) ** 2) / n
-        most = largest + LARGEST / n
+        most = self.worst_among(mean, n)
+        largest = most - LARGEST / n
         found = min(max(sums.covariance(errors, errors), least), most)
         squares = ScoreSums.of_table(strata.reshape(rows, -1)).mean(self.squares.reshape(rows, -1))
         few = not self.shows_variance(n)
@@ -272,6 +272,11 @@ class DRR(Scores):
             least=largest if few else least,
             largest=largest,
         )
+
+    def worst_among(self, mean: float, n: int) -> float:
+        answers = np.array([float(score) for score in self.exact_answers])
+        noise = float(self._noise_of(self.scores - mean * answers).max())
+        return (noise + 1 / (2 * self.ell) ** 2 + LARGEST) / n
 
     def _share_variance(self, shown: float) -> float:
         """n Var(N), of c (1 - c) / s^2 for the share c of reports that show no skip."""
