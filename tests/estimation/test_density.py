@@ -143,6 +143,16 @@ def test_ems_smooths():
     assert ems(observed).sum() == pytest.approx(1)
 
 
+@pytest.mark.parametrize("decoder", [em, ems, penalised])
+def test_two_bins_are_enough(decoder):
+    """A number of 0 and 1 in steps of 1."""
+    m = dn.DRR(dn.Number(0, 1, 1), 2.0, ell=3)
+    counts = m.count(m.privatize([0] * 3_000 + [1] * 1_000, np.random.default_rng(1)).data)
+    shares = decoder(m.observed_bins(counts, 4_000, m.binning))
+    assert (len(shares), shares.sum()) == (2, pytest.approx(1))
+    assert shares[0] > shares[1]
+
+
 def test_what_is_no_observation_is_refused():
     channel = np.full((3, 2), 0.5)
     with pytest.raises(InvalidArgument, match="column for each"):
