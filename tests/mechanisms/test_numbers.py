@@ -525,8 +525,13 @@ def test_conservative_intervals_are_in_order_where_shares_do_not_rise():
         e = DISTRIBUTIONS.estimate([tally], "em", confidence=0.5)
         (low, high), cdf, bounds = e.distribution.band, e.distribution.cdf, e.distribution.shares
         assert np.any(bounds.between.low > bounds.between.high)
-        assert np.all(low <= cdf)
-        assert np.all(cdf <= high)
+        assert np.all(low <= high)
+        assert np.any(np.diff(low) < 0)
+        assert np.all(np.diff(cdf) >= 0)
+        shown = e.density.columns()
+        assert np.all(np.array(shown["cdf_low"]) <= shown["cdf"])
+        assert np.all(np.array(shown["cdf_high"]) >= shown["cdf"])
+        assert e.range(0.3, 0.7).value >= 0
         assert e.median.interval[0] <= e.median.value <= e.median.interval[1]
 
 

@@ -77,9 +77,11 @@ class Bounded(Distribution):
 
     @cached_property
     def cdf(self) -> Floats:
-        """That of the density, moved into the band; it falls only where the band does."""
+        """That of the density, moved into the band; the nearest that rises if the band falls."""
+        from scipy.optimize import isotonic_regression
+
         found = np.concatenate([[0.0], np.cumsum(self.density)[:-1], [1.0]])
-        return np.clip(np.maximum.accumulate(np.clip(found, *self.band)), *self.band)
+        return np.asarray(isotonic_regression(np.clip(found, *self.band)).x)
 
     @cached_property
     def band(self) -> tuple[Floats, Floats]:

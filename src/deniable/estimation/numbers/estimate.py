@@ -201,7 +201,8 @@ class Bars(Exports):
     def columns(self) -> dict[str, list[Any]]:
         """For each bin its ends, its share, and F at its upper end: unbiased, cut to 0..1."""
         edges, found = self.distribution.bins.edges, self.distribution
-        low, high = (np.clip(end, 0.0, 1.0)[1:] for end in found.band)
+        low, high = np.minimum(found.band[0], found.cdf), np.maximum(found.band[1], found.cdf)
+        low, high = (np.clip(end, 0.0, 1.0)[1:] for end in (low, high))
         return {
             "low": edges[:-1].tolist(),
             "high": edges[1:].tolist(),
