@@ -23,7 +23,8 @@ def shared(name, law):
     """Whether a sibling is judged instead."""
     known, sibling = dn.mechanisms(), TWINS.get(name, name)
     same = known[name].report is known[sibling].report
-    return name in TWINS and (law.__name__ in SLOW or (same and law.__name__ in SINGLE))
+    spared = law.__name__ in SLOW or (same and law.__name__ in SINGLE)
+    return name in TWINS and spared and law in laws_of(known[sibling])
 
 
 def marks(name, law):

@@ -17,6 +17,7 @@ from deniable.arrays import Counts, Floats
 from deniable.core.integers import Design, Threshold
 from deniable.core.mechanism import batches, mixture_keep, mixture_ratio, pieces
 from deniable.core.registry import register
+from deniable.mechanisms.numbers.base import Between
 from deniable.mechanisms.numbers.bins import Binning
 from deniable.mechanisms.numbers.lattice import MOST_STEPS, Duchi, Lattice
 from deniable.mechanisms.numbers.observed import RESOLUTION, Counted
@@ -176,9 +177,10 @@ class SW(Window):
     """The square wave of Z. Li et al., made for distributions: the window has 2 b M points.
 
     b = (eps e^eps - e^eps + 1) / (2 e^eps (e^eps - 1 - eps)) is what maximises the mutual
-    information. For means it is too narrow.
+    information. For means it is too narrow. Its own decoder is ``tally.estimate("ems")``.
     """
 
+    tasks = ("distribution", "mean")
     name = "sw"
     also = ("squarewave",)
     paper = "Z. Li et al. 2020"
@@ -187,6 +189,27 @@ class SW(Window):
     def derive_width(self) -> int:
         epsilon, e = Fraction(self.epsilon), exp_below(self.epsilon)
         return self._rounded_width(float((epsilon * e - e + 1) / (e * (e - 1 - epsilon))))
+
+    def cdf(self, counts: Counts, n: int, u: Floats) -> Between:
+        """F(u) is between 1 - S_k of two k, whatever the distribution.
+
+        S_k is the probability that the point of the window is k or one above, which a report is
+        with s S_k + (1 - s) (M + w - k) / (M + w). It is sure for j >= k, and impossible for j <=
+        k - w, so F((k - w) / M) <= 1 - S_k, which is at most the share of numbers below k / M.
+        """
+        s, k = float(self.share), np.arange(self._points + 1)
+        above = np.append(counts[::-1].cumsum()[::-1], 0) / n
+        never = (1 - s) * (1 - k / self._points)
+        possible = np.clip(above, never, never + s)
+        means, variances = 1 - (above - never) / s, possible * (1 - possible) / (n * s**2)
+        at = np.clip(np.asarray(u, dtype=np.float64), 0.0, 1.0) * self.steps
+        low, high = np.floor(at).astype(np.int64), np.ceil(at).astype(np.int64) + self.width
+        return Between(means[low], variances[low], means[high], variances[high])
+
+    def share_half_width(
+        self, n: int, z: float, *, sampled: bool = False, skipped: float = 0.0
+    ) -> float:
+        return self.width / (2 * self.steps) + z / (2 * float(self.share) * math.sqrt(n))
 
 
 @register
