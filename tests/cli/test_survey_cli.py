@@ -293,7 +293,7 @@ def test_init_asks(tmp_path):
 
 
 def test_init_asks_for_the_range_of_a_mean(tmp_path):
-    """A range that is none is asked for again, and nothing else."""
+    """A range that is none is asked for again, and nothing else; so is the step, if any."""
     answers = [
         "Sleep",
         "",
@@ -304,8 +304,13 @@ def test_init_asks_for_the_range_of_a_mean(tmp_path):
         "m",
         "24",
         "0",
+        "",
         "0",
         "24",
+        "5",
+        "0",
+        "24",
+        "0.5",
         "n",
         "1",
     ]
@@ -313,7 +318,11 @@ def test_init_asks_for_the_range_of_a_mean(tmp_path):
     assert "Hi must be above lo = 24 (got 0" in text.stderr
     assert "(hours, numbers from 0 to 24)" in text.stdout
     (asked,) = read_survey(tmp_path / "survey.toml").collection.questions
-    assert asked.domain == dn.Number(0, 24)
+    assert asked.domain == dn.Number(0, 24, 0.5)
+    assert (
+        "step must be a number above 0 of which hi - lo = 24"
+        in " ".join(text.stderr.split()).lower()
+    )
 
 
 YES_NO = ["Do you?", "do", "yes/no"]

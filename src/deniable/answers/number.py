@@ -68,7 +68,11 @@ class Number(Domain):
             prompt="The largest possible answer",
             parse=lambda text: _typed(text),
         ),
-        "step": Key(lambda step: _limit("step", step)),
+        "step": Key(
+            lambda step: _limit("step", step),
+            prompt="The step between answers, such as 1 for whole numbers (empty: any number)",
+            parse=lambda text: _typed(text) if text else None,
+        ),
         "outside": Key(lambda outside: _outside(outside), default="clip"),
         "unit": UNIT,
         "wants": Key(lambda wants: check_wants(wants), default="distribution", policy=True),

@@ -114,7 +114,8 @@ def _question(taken: set[str]) -> dict[str, Any]:
     form, known = _form(kind)
     while True:
         keys = {key: _key(key, about) for key, about in form.keys.items() if _wanted(about)}
-        found = {"name": name, "ask": ask, "kind": kind.name, **keys, **known}
+        given = {key: value for key, value in keys.items() if value is not None}
+        found = {"name": name, "ask": ask, "kind": kind.name, **given, **known}
         try:
             kind.from_table(found)
             return found
@@ -152,7 +153,8 @@ def _reader(key: Key) -> Callable[[str], Any]:
 
     def read(text: str) -> Any:
         value = key.parse(text)
-        key.read(value)
+        if value is not None:
+            key.read(value)
         return value
 
     return read

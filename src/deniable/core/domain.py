@@ -40,7 +40,8 @@ class Key:
 
     ``read`` checks what the file says and returns it as the domain wants it. ``prompt`` is what
     ``deniable init`` asks; a key without one is asked for only if it is needed. ``parse`` reads a
-    typed line; ``lines`` asks for a list, one entry per line, whose entries differ when tidied.
+    typed line, None if that leaves the key out; ``lines`` asks for a list, one entry per line,
+    whose entries differ when tidied.
     """
 
     read: Callable[[Any], Any]
