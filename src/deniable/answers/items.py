@@ -23,12 +23,14 @@ from deniable.core.domain import (
     to_list,
 )
 from deniable.errors import InvalidArgument, Unshown, require_int, require_type, shorten
-from deniable.texts import require_id
+from deniable.texts import require_id, tidy
 
 #: Answers of one respondent: an encoded set has so many numbers.
 MOST_TICKS = 1024
 #: Sets that are enumerated one by one; of more, only some.
 FEW = 64
+#: What the form offers as "None of these", in the words that people write.
+NONES = ("none", "none of these", "none of the above", "none of them")
 
 
 class Items(Domain):
@@ -50,7 +52,7 @@ class Items(Domain):
     spec_keys = (("answers", "at_most"), ("size", "at_most"))
     keys: ClassVar[Mapping[str, Key]] = {
         "answers": Key(
-            lambda answers: read_answers(answers),
+            lambda answers: _refuse_none(read_answers(answers)),
             needed=True,
             prompt="Answers",
             parse=lambda line: typed_answer(line),
@@ -59,7 +61,7 @@ class Items(Domain):
         "at_most": Key(
             lambda at_most: require_int("at_most", at_most, 1, MOST_TICKS),
             prompt="The most answers that a person may tick",
-            about="The fewer may be ticked, the smaller is the error.",
+            about="The fewer answers a person may tick, the smaller the error.",
             parse=lambda text: _typed_number(text),
         ),
         "pairs": Key(lambda pairs: truth("pairs", pairs), default=False, policy=True),
@@ -325,6 +327,15 @@ def _ticks(name: Label, column: Any) -> tuple[Bools, Bools]:
     if cells.ndim != 1 or not np.all(ticks | missing | (cells == 0)):
         raise InvalidArgument(f"values[{name!r}]", Unshown(column), "a column of zeros and ones")
     return ticks, missing
+
+
+def _refuse_none(answers: list[str]) -> list[str]:
+    """Refuse answers that say what the empty set says, which the form offers anyway."""
+    for answer in answers:
+        if tidy(answer, "case") in NONES:
+            allowed = "other answers: this one reads like a set without any, which the form offers"
+            raise InvalidArgument("answers", answer, f"{allowed} anyway")
+    return answers
 
 
 def _typed_number(text: str) -> int:

@@ -116,8 +116,11 @@ class Kind:
         for form in self.surveyed:
             if set(form.needed()) <= set(table) and not self._others(form) & set(table):
                 return form
-        ways = "; or ".join(" and ".join(form.needed()) for form in self.surveyed)
-        raise InvalidArgument("keys", sorted(table), f"complete: {self.name!r} needs {ways}")
+        ways = ", or ".join(" and ".join(form.needed()) for form in self.surveyed)
+        either = "either " if len(self.surveyed) > 1 else ""
+        raise InvalidArgument(
+            "keys", sorted(table), f"complete: {self.name!r} needs {either}{ways}"
+        )
 
     def _others(self, form: type[Domain]) -> set[str]:
         return set(self.keys) - set(form.keys)
