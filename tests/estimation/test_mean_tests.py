@@ -134,7 +134,7 @@ def test_results_say_what_was_found():
     assert re.match(r"The mean differs from 1,950\.25: it is estimated as 1,93\d\.\d\d? \(p", shown)
     nothing = dn.mean_test(tally, 35, alternative="greater")
     assert nothing.sentence.startswith("The reports do not show that the mean is above 35:")
-    assert "A difference of 5 would be found with probability" in nothing.note
+    assert "A difference of 5 would be found with near certainty." in nothing.note
 
 
 @pytest.mark.parametrize("family", MEANS, ids=lambda family: family.name)

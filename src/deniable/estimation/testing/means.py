@@ -41,6 +41,8 @@ ENOUGH = 200
 ENOUGH_ONE_SIDED = 1_000
 #: Results say how likely a difference of this share of hi - lo is to be found.
 DETECTABLE = 0.05
+#: A power that rounds to 1 in two digits is told in words.
+MOST_POWER = 0.995
 
 _CLAIMS = {
     "two-sided": ("the mean differs from {0}", "the means differ"),
@@ -217,7 +219,8 @@ def _note(
     notes = []
     if power is not None:
         difference = _plain(DETECTABLE * samples[0].width)
-        notes.append(f"A difference of {difference} would be found with probability {power:.2g}.")
+        chance = f"probability {power:.2g}" if power < MOST_POWER else "near certainty"
+        notes.append(f"A difference of {difference} would be found with {chance}.")
     if len(samples) > 1:
         notes.append("This holds if nobody is in both samples.")
     few = min(sample.n for sample in samples) < ENOUGH_ONE_SIDED
