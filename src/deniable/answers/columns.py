@@ -36,7 +36,8 @@ def as_doubles(values: Any, optional: bool) -> tuple[Floats, Bools]:
         skipped = np.array([optional and answer is None for answer in answers], dtype=np.bool_)
         found = (0.0 if skip else _double(x) for x, skip in zip(answers, skipped, strict=True))
         doubles = np.fromiter(found, np.float64, len(answers))
-    refuse_first(~np.isfinite(doubles), "a finite number", values)
+    allowed = "a finite number, or None for a skip" if optional else "a finite number"
+    refuse_first(~np.isfinite(doubles), allowed, values)
     return doubles, skipped
 
 

@@ -47,7 +47,11 @@ CandidatesFile = Annotated[
 ]
 Asked = Annotated[
     list[str] | None,
-    typer.Option("--ask", "-a", help="NAME=VALUE to ask of the answers, e.g. candidates=Bern."),
+    typer.Option(
+        "--ask",
+        "-a",
+        help="NAME=VALUE to ask of the answers, e.g. candidates=Bern or quantile=0.9.",
+    ),
 ]
 Options = Annotated[
     list[str] | None,

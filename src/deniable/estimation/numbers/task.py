@@ -135,7 +135,7 @@ class NumbersTask(Task):
         ),
         "range": Query(
             "Share of answers between",
-            "such as 10..20",
+            "two numbers, such as 10..20",
             several=True,
             read=_two_numbers,
             suits=_has_bins,

@@ -38,7 +38,8 @@ def chart_of_numbers(
         return estimate_chart(numbers, given, title=title, most=most)
     kind = kind or numbers.views[0]
     if kind not in numbers.views:
-        raise InvalidArgument("kind", kind, f"one of {', '.join(numbers.views) or 'none'}")
+        allowed = f"one of {', '.join(numbers.views)}" if numbers.views else "left out here"
+        raise InvalidArgument("kind", kind, allowed)
     body, caption = KINDS[kind](numbers)
     return whole(
         {"width": WIDTH, "height": HEIGHT, **body},
