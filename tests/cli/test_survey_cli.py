@@ -238,6 +238,16 @@ def test_a_manifest_is_judged_but_not_designed_anew(survey, tmp_path):
     assert all(row["people_needed"] > 300 and row["epsilon_needed"] is None for row in rows)
 
 
+def test_the_price_of_skipping_compares_errors_of_the_same_kind():
+    """Also where the question would have another mechanism, for a mean, if nobody could skip it."""
+    age = {"name": "age", "ask": "How old?", "kind": "number", "lo": 0, "hi": 100, "step": 1,
+           "wants": "both", "optional": True}  # fmt: skip
+    data = {"title": "T", "epsilon": 0.5, "questions": [age]}
+    (verdict,) = verdicts(survey_of(data).collection, 20_000, partial(mechanism_of, data))
+    nobody, required = verdict.price.nobody, verdict.price.required
+    assert nobody.target == required.target == "± 2.5 points"
+
+
 def test_check_compares_what_else_could_be_wanted():
     """Wishes of one mechanism are one row, and what a mechanism cannot tell has no error."""
     income = {
@@ -257,7 +267,7 @@ def test_check_compares_what_else_could_be_wanted():
     data = {"title": "T", "epsilon": 2.0, "questions": [income, {**drinks, "pairs": True}]}
     numbers, sets = verdicts(survey_of(data).collection, 5_000, partial(mechanism_of, data))
     rows = [row["wanted"] for row in numbers.wished]
-    assert rows == ["distribution or both (as asked)", "mean"]
+    assert rows == ["distribution, both (as asked)", "mean"]
     shares, pairs = sets.wished
     assert (shares["wanted"], pairs["wanted"]) == ("shares", "pairs (as asked)")
     assert (shares["pairs"], pairs["pairs"][0]) == ("-", "±")

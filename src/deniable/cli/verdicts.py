@@ -204,7 +204,9 @@ def _required(
     """What to expect if nobody could skip the question."""
     if redesign is None:
         return None
-    return _expected(asked, people, redesign(question.name, {OPTIONAL: False}), skipped=0.0)
+    other = redesign(question.name, {OPTIONAL: False})
+    task = asked.mechanism.task  # the same error, also where the other is chosen for a mean
+    return task.expectation(other, answering(asked, people), sampled=asked.sampled, skipped=0.0)
 
 
 def _wishes(asked: Asked, people: int, design: Callable[..., Mechanism]) -> tuple[Wish, ...]:
@@ -218,7 +220,7 @@ def _wishes(asked: Asked, people: int, design: Callable[..., Mechanism]) -> tupl
         with suppress(InvalidArgument):  # nothing estimates that of these answers
             mechanism = design({"mechanism": AUTO, "design": {}, **purpose.keys})
             found.setdefault(mechanism, []).append(word)
-    return tuple(_wish(" or ".join(words), m, asked, people) for m, words in found.items())
+    return tuple(_wish(", ".join(words), m, asked, people) for m, words in found.items())
 
 
 def _wish(words: str, mechanism: Mechanism, asked: Asked, people: int) -> Wish:
