@@ -348,6 +348,15 @@ def every_mechanism():
     return every
 
 
+@pytest.mark.network
+def test_javascript_accepts_sets_at_every_epsilon():
+    """Sets that are e^-30 times as likely as others are told as exactly."""
+    domain = dn.Items(["a", "b", "c", "d", "e"], 2)
+    made = [dn.SetSelect(domain, epsilon, w=2, tau=2) for epsilon in (2.0**-19, 16.0, 24.0, 30.0)]
+    found = [canonical(manifest_of({"q": m}, None, m.epsilon + 1e-6)) for m in made]
+    assert verdicts([manifest.decode() for manifest in found]) == ["ok"] * 4
+
+
 def random_manifest(rng, pool):
     """Rounds, changes and questions with hardly more epsilon than they need; or None."""
     picked = {f"q{i}": rng.choice(pool) for i in range(rng.choice((1, 1, 1, 2, 4)))}

@@ -26,9 +26,9 @@ function overlaps(p) {
   const weights = sets.map((n, i) => (others[i] ? (zero * n + few - 1n) / few : (one * n) / many));
   const largest = others.reduce((at, n, i) => (n > others[at] ? i : at), 0);
   weights[largest] += W - sum(weights);
-  const each = weights.map((weight, i) => log((weight * (few + many) * W) / sets[i], W * W));
+  const each = weights.map((weight, i) => (weight * (few + many) * W) / sets[i]).sort((x, y) => (x < y ? -1 : 1));
   const right = one + zero === W && one * few > zero * many;
-  const ratio = right ? Math.max(...each) - Math.min(...each) : Infinity;
+  const ratio = right ? log(each.at(-1), each[0]) : Infinity;
   // Draws are not quite equally likely.
   return { edges: sumsTo(weights), cost: ratio - 2 * Math.log1p((-w * (items + most)) / Number(W)) };
 }
