@@ -59,7 +59,9 @@ def test_a_skip_is_a_set_of_its_own():
         ["paper"],
     ]
     gaps = {"phone": [1, None], "laptop": [0, None], "paper": [1, None]}
-    for table in (gaps, pd.DataFrame(gaps), pl.DataFrame(gaps), pa.table(gaps)):
+    frame = pd.DataFrame(gaps)
+    nullable = [frame.astype("Int64"), frame.astype("boolean"), frame.astype(object)]
+    for table in (gaps, frame, *nullable, pl.DataFrame(gaps), pa.table(gaps)):
         assert domain.encode(table).tolist() == [(0, 2), (3, 4)]
 
 
@@ -89,6 +91,7 @@ def test_every_set_is_a_value():
         ({**ONES, "pen": [0, 0, 0]}, "values", "unknown: .'pen'"),
         ({**ONES, "paper": [0, 2, 0]}, r"values\['paper'\]", "zeros and ones"),
         ({**ONES, "paper": ["0", "1", "0"]}, r"values\['paper'\]", "zeros and ones"),
+        ({**ONES, "paper": pd.Series([np.ones(2), [0], 0])}, r"values\['paper'\]", "zeros and"),
         ({**ONES, "paper": [0, None, 0]}, r"values\[1\]", "a row of zeros and ones"),
         ({**ONES, "paper": [0, 0]}, "values", "the same length"),
         (np.zeros((3, 4)), "values", "a table of 3 columns"),

@@ -319,9 +319,11 @@ def _ticks(name: Label, column: Any) -> tuple[Bools, Bools]:
     """Which cells of a column of zeros and ones are ticks, and which are missing."""
     cells = np.asarray(column)
     if cells.dtype.kind not in "buif":
+        if hasattr(column, "notna"):  # in pandas, NaN and NA are missing, too
+            column = column.astype(object).where(column.notna(), None)
         listed = to_list(column)
         known = (np.nan if cell is None else cell for cell in listed)
-        plain = all(cell is None or cell in (False, True) for cell in listed)
+        plain = all(cell is None or (np.isscalar(cell) and cell in (0, 1)) for cell in listed)
         cells = np.array([*known] if plain else [2.0], dtype=np.float64)
     ticks, missing = cells == 1, cells != cells
     if cells.ndim != 1 or not np.all(ticks | missing | (cells == 0)):
