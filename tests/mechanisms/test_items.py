@@ -192,5 +192,25 @@ def test_people_who_answer_too_rarely_are_not_told_about():
         m.estimate(m.privatize([None] * 500, np.random.default_rng(1)))
 
 
+def test_errors_of_shares_below_zero_are_those_of_zero():
+    """Reports that nobody made say nothing about how they vary."""
+    m, n = dn.SetSelect(dn.Items(5, 3, optional=True), 4.0, w=1), 100
+    e = m.estimate(m.privatize([[0], None, [], []] * (n // 4), np.random.default_rng(1)))
+    below = e.shares < 0
+    assert below.sum() >= 2
+    error = np.sqrt(m.law.variance(0) / n) / (1 - e.skipped.share)
+    assert e.standard_errors[below] == pytest.approx(error)
+
+
+def test_reports_that_look_alike_leave_the_mean_number_of_ticks_an_error():
+    """Where all tick one answer, hardly any report says "none of these", and often none does."""
+    m, n = dn.SetSelect(dn.Items(3, 1), 4.0, w=1), 20
+    none = 1 - m.law.p - 2 * m.law.q
+    least = np.sqrt(none * (1 - none) / n) / (m.law.p - m.law.q)
+    reports = m.privatize([[0]] * 20 * n, np.random.default_rng(1))
+    found = [m.estimate(reports[i : i + n]).ticks for i in range(0, 20 * n, n)]
+    assert min(ticks.standard_error for ticks in found) >= least * (1 - 1e-9)
+
+
 def test_shares_that_designs_are_made_for():
     assert usual_shares(10, 3) == (0.15, pytest.approx(0.15 * 2 / 9))

@@ -74,7 +74,8 @@ class Reported:
 
         With y_v whether a report supports v: that of the sum of y_v over the answers it is about.
         How often two are supported together is counted, or can be at most what it is if those who
-        tick any answers tick as many as they may.
+        tick any answers tick as many as they may. Few reports may all look alike: it is never less
+        than what the reports of people with so many ticks vary by.
         """
         p, q = self.law.p, self.law.q
         chance = q + (p - q) * f
@@ -82,7 +83,26 @@ class Reported:
         alone = float(np.sum(chance * (1 - chance) / asked))
         apart = float(chance.sum() ** 2 - np.sum(chance**2))
         found = alone + self.together * (self._both(f) - apart)
-        return max(found, 0.0) / (p - q) ** 2
+        return max(found, self._noise(f), 0.0) / (p - q) ** 2
+
+    def _noise(self, f: Floats) -> float:
+        """What the sum of y_v varies by at least, if people tick as many answers as f sums to.
+
+        It is quadratic in the number of ticks of a person: so its mean over people is least where
+        all tick as many, or where each ticks none or as many as they may.
+        """
+        p, q, law = self.law.p, self.law.q, self.law
+        k, m = len(f), self.mechanism.domain.at_most
+        each = float(np.mean(1 / self.asked[:k]))
+
+        def varies(t: float) -> float:
+            alone = t * p * (1 - p) + (k - t) * q * (1 - q)
+            both = t * (t - 1) * (law.p2 - p**2) + 2 * t * (k - t) * (law.p1 - p * q)
+            none = (k - t) * (k - t - 1) * (law.p0 - q**2)
+            return each * alone + self.together * (both + none)
+
+        t = min(max(float(f.sum()), 0.0), float(m))
+        return min(varies(t), (1 - t / m) * varies(0) + t / m * varies(m))
 
     def _both(self, f: Floats) -> float:
         """How likely a report about u and v supports both, summed over ordered pairs of answers."""

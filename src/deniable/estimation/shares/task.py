@@ -280,7 +280,7 @@ def _among_answered(
     error = math.sqrt(float(evidence.variances(np.full(len(x) + 1, skipped))[-1]))
     require_enough("people who answered", answered, error, evidence.n)
     residual = evidence.residual(skipped)
-    errors = ratio_errors(x, answered, residual)
+    errors = ratio_errors(np.clip(x, 0.0, answered), answered, residual)
     intervals = ratio_intervals(x, answered, residual, wanted.z(len(x)))
     ticks, (c, d) = float(x.sum()), evidence.covariance_line(skipped)
     both = -(len(x) * c + d * ticks)
