@@ -568,3 +568,21 @@ def test_a_distribution_is_not_asked_of_a_question_that_may_be_skipped():
     assert type(asked.choose()) is dn.HH
     m = DRR(domain, 1.0, ell=5)
     assert m.task.methods(m) == ["unbiased"]
+
+
+def test_a_mean_comes_with_the_standard_deviation_of_the_answers():
+    x = np.tile([1.0, 5.0, 9.0, 9.0], 5_000)
+    m = dn.DRR(dn.Number(0, 10), 4.0)
+    e = m.tally(m.privatize(x, np.random.default_rng(3))).estimate()
+    assert e.labels == ("mean",)
+    low, high = e.variance_interval
+    assert low < x.var() < high < 1.2 * x.var()  # fixed seed
+    assert low < e.variance < high
+    assert e.about["standard_deviation"] == pytest.approx(e.variance**0.5)
+    (remark,) = e.remarks
+    assert remark.startswith("The standard deviation of the answers is between 3.")
+    few = m.tally(m.privatize(x[:5], np.random.default_rng(3))).estimate()
+    assert few.remarks == []  # it may be anything
+    bit = dn.Duchi(dn.Number(0, 10), 4.0)
+    with pytest.raises(InvalidArgument, match="one that tells the variance"):
+        _ = bit.tally(bit.privatize(x)).estimate().variance

@@ -23,7 +23,7 @@ class Numbers(Estimate):
     """The mean of answers that are numbers from ``lo`` to ``hi``, and how they are spread.
 
     Where answers are ``clipped``, those outside count as the nearer end. If the reports tell the
-    distribution, there are quantiles and their standard deviation, too.
+    distribution, quantiles and the standard deviation are rows, too.
     """
 
     heading = "statistic"
@@ -34,6 +34,8 @@ class Numbers(Estimate):
     lo: float
     hi: float
     clipped: bool = True
+    #: The standard deviation of the answers, if the reports tell it.
+    deviation: Statistic | None = None
     distribution: Distribution | None = None
     #: Shares of answers that were asked for.
     asked: tuple[Statistic, ...] = ()
@@ -65,13 +67,20 @@ class Numbers(Estimate):
     @property
     def variance(self) -> float:
         """The variance of the answers."""
-        return self.statistic(DEVIATION).value ** 2
+        return self._deviation.value**2
 
     @property
     def variance_interval(self) -> tuple[float, float]:
         """(low, high): the squares of those of the standard deviation."""
-        low, high = self.statistic(DEVIATION).interval
+        low, high = self._deviation.interval
         return low**2, high**2
+
+    @property
+    def _deviation(self) -> Statistic:
+        if self.deviation is None:
+            allowed = "one that tells the variance, of a question that nobody may skip"
+            raise InvalidArgument("mechanism", self.source, allowed)
+        return self.deviation
 
     def statistic(self, name: str) -> Statistic:
         """One of the rows."""
@@ -168,8 +177,27 @@ class Numbers(Estimate):
 
     @property
     def about(self) -> dict[str, Any]:
-        """What the numbers are."""
-        return {**super().about, "of": self.words, "lo": self.lo, "hi": self.hi}
+        """What the numbers are, and the standard deviation if it is no row."""
+        found = {**super().about, "of": self.words, "lo": self.lo, "hi": self.hi}
+        if (beside := self._beside) is not None:
+            low, high = beside.interval
+            found |= {"standard_deviation": beside.value}
+            found |= {"standard_deviation_low": low, "standard_deviation_high": high}
+        return found
+
+    @property
+    def _beside(self) -> Statistic | None:
+        """The standard deviation, if it is known and no row."""
+        return None if DEVIATION in self.labels else self.deviation
+
+    @property
+    def remarks(self) -> list[str]:
+        """Also the standard deviation, unless it may be anything that it can be."""
+        if self._beside is None or self._beside.interval == (0.0, (self.hi - self.lo) / 2):
+            return super().remarks
+        low, high = (plain(float(f"{end:.3g}")) for end in self._beside.interval)
+        found = f"between {low} and {high} ({self.level} interval)"
+        return [f"The standard deviation of the answers is {found}.", *super().remarks]
 
     @property
     def words(self) -> str:

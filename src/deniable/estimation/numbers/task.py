@@ -175,9 +175,10 @@ class NumbersTask(Task):
         if distribution is None and wanted.quantile:
             allowed = "left out: these reports tell no distribution"
             raise InvalidArgument("quantile", wanted.quantile, allowed)
-        rows, skipped = _rows(tallies, distribution, wanted)
+        rows, deviation, skipped = _rows(tallies, distribution, wanted)
         estimate = Numbers.of(
             rows,
+            deviation=deviation,
             lo=domain.lo,
             hi=domain.hi,
             clipped=domain.outside == "clip",
@@ -324,8 +325,11 @@ def _errors(distribution: Distribution | None, skipped: Skipped | None) -> str:
 
 def _rows(
     tallies: Sequence[Tally], distribution: Distribution | None, wanted: Choices
-) -> tuple[list[Statistic], Skipped | None]:
-    """The rows of `Numbers`, on the scale of answers, and who skipped the question."""
+) -> tuple[list[Statistic], Statistic | None, Skipped | None]:
+    """The rows of `Numbers`, the standard deviation, and who skipped the question.
+
+    On the scale of answers. The standard deviation is a row beside those of a distribution.
+    """
     domain, everyone = _numbers(tallies[0].mechanism).domain, wanted.everyone
     lo, hi = domain.lo, domain.hi
     each = wanted.confidence if distribution is None else distribution.each
@@ -333,12 +337,14 @@ def _rows(
     quantiles = [] if distribution is None else [distribution.quantile(p) for p in wished]
     if domain.optional:
         mean, skipped = _answered(tallies, each, everyone=everyone)
-        return [mean.scaled(lo, hi), *quantiles], skipped
+        return [mean.scaled(lo, hi), *quantiles], None, skipped
     found = _pooled(tallies)
-    if distribution is None:
-        return [mean_of(found, each, everyone=everyone).scaled(lo, hi)], None
-    mean = mean_of(found, each, everyone=everyone)
-    return [mean.scaled(lo, hi), deviation_of(found, each).scaled(0.0, hi - lo), *quantiles], None
+    mean = mean_of(found, each, everyone=everyone).scaled(lo, hi)
+    if found.spread_variance is None:
+        return [mean, *quantiles], None, None
+    deviation = deviation_of(found, each).scaled(0.0, hi - lo)
+    shown = [] if distribution is None else [deviation]
+    return [mean, *shown, *quantiles], deviation, None
 
 
 def mean_of(found: Moments, confidence: float, *, everyone: bool) -> Statistic:
