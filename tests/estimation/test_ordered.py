@@ -68,6 +68,7 @@ def test_ordered_answers_have_cumulative_shares_and_a_middle():
     assert list(up_to.to_pandas()) == ["value", "cumulative", "standard_error", "low", "high"]
     assert e.median.answer == "sometimes"
     assert e.median.interval == ("sometimes", "sometimes")
+    assert e.remarks == ["The median answer is sometimes; its 95 % interval holds no other answer."]
     assert e.range("never", "daily") == ("never to daily", 1.0, 0.0, (1.0, 1.0))
     one, row = e.range("rarely", "rarely"), 1
     assert one.value == pytest.approx(e.frequencies[row])

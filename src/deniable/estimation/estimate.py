@@ -284,6 +284,15 @@ class Frequencies(Estimate):
         return self._ordered.middle()
 
     @property
+    def remarks(self) -> list[str]:
+        if self.order is None:
+            return super().remarks
+        answer, (first, last) = self.median
+        ends = "holds no other answer" if first == last else f"is from {first} to {last}"
+        found = f"{answer}; its {self.level} interval {ends}"
+        return [f"The median answer is {found}.", *super().remarks]
+
+    @property
     def _ordered(self) -> Ordered:
         if self.order is None:
             allowed = "one whose answers have an order: ordered = true, or a number with edges"
