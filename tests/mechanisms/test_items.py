@@ -214,3 +214,8 @@ def test_reports_that_look_alike_leave_the_mean_number_of_ticks_an_error():
 
 def test_shares_that_designs_are_made_for():
     assert usual_shares(10, 3) == (0.15, pytest.approx(0.15 * 2 / 9))
+
+
+def test_reports_of_very_many_items_are_refused():
+    with pytest.raises(InvalidArgument, match="'w' must be an integer of 1..512"):
+        dn.SetSelect(dn.Items(600, at_most=2), 1.0, w=513, tau=1)

@@ -48,7 +48,7 @@ register({
   setselect: {
     takes: ({ items }) => items,
     design: {
-      w: ({ domain: { items, most } }) => [1, items + most - 1],
+      w: ({ domain: { items, most } }) => [1, Math.min(512, items + most - 1)],
       tau: (p) => [1 + least(p), Math.min(p.domain.most, p.w)],
     },
     thresholds: ['one', 'zero'],

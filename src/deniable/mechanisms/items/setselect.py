@@ -36,6 +36,8 @@ from deniable.randomness import SCALE, Coins, Keystream
 #: Designs that are tried: sizes of reports, and overlaps that are favoured. For pairs of more
 #: answers than FEW, w and tau that are larger were never better where that was searched.
 MOST_W = 400
+#: More are refused: a device computes the weights of a manifest, which would take it very long.
+LARGEST_W = 512
 FEW, PAIRS_W, PAIRS_TAU = 20, 60, 5
 #: Overlaps that are rarer could not be given their weight, an integer out of 2^64: rounding would
 #: cost more than e^eps allows. With real weights w that is w 2^64 (1 - e^-eps) > 1, with room.
@@ -78,7 +80,7 @@ class SetSelect(ItemMechanism):
     paper = "Wang et al. 2018 for tau = 1"
     good_for = "choose all that apply, where a few answers may be ticked"
     shapes = ({}, {"w": 2, "tau": 2}, {"w": 3})
-    w = Design(1, lambda m: m.domain.items + m.domain.at_most - 1)
+    w = Design(1, lambda m: min(LARGEST_W, m.domain.items + m.domain.at_most - 1))
     tau = Design(lambda m: 1 + max(0, m.w - m.domain.items), lambda m: min(m.domain.at_most, m.w))
     one = Threshold()
     zero = Threshold()
