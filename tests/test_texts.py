@@ -70,7 +70,7 @@ def test_a_partners_table_is_tidied_like_answers():
     asked = Question("drug", m.domain)
     table = pa.table({"drug": [*SPELLINGS, "aspirin"] * 400})
     collection = Collection((asked,), (Report("drug", ("drug",), m),), 32.0)
-    (batch,) = privatized(collection, table, 1, 10_000)
+    (batch,) = privatized(collection, table, 1, 10_000, "refuse")
     sent = pa.ipc.open_stream(batch.body).read_all().column("drug").to_pylist()
     cells = {row["report"] for row in sent}
     assert cells == {m.cells_of(asked.index(text), 0)[0] for text in ("ibuprofen", "aspirin")}

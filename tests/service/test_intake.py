@@ -576,7 +576,7 @@ def test_a_small_file_that_stands_for_many_rows_is_not_read(tmp_path, monkeypatc
     with pytest.raises(CorruptData, match="more than 1 MB"):
         dn.Reports.from_parquet(tmp_path / "many.parquet")
     with pytest.raises(CorruptData, match="more than 1 MB"):
-        privatized(SPLIT, tmp_path / "texts.parquet", 1, 1000)
+        privatized(SPLIT, tmp_path / "texts.parquet", 1, 1000, "refuse")
 
 
 def test_other_columns_of_a_file_are_not_read(tmp_path, monkeypatch):
@@ -586,7 +586,7 @@ def test_other_columns_of_a_file_are_not_read(tmp_path, monkeypatch):
         {**{name: [value] * 20 for name, value in answers.items()}, "z": ["x" * 5000] * 20}
     )
     parquet.write_table(table, tmp_path / "t.parquet")
-    assert sum(part.n for part in privatized(SPLIT, tmp_path / "t.parquet", 1, 7)) == 20
+    assert sum(part.n for part in privatized(SPLIT, tmp_path / "t.parquet", 1, 7, "refuse")) == 20
     parquet.write_table(table.drop_columns(["way"]), tmp_path / "u.parquet")
     with pytest.raises(InvalidArgument, match="'z'"):
-        privatized(SPLIT, tmp_path / "u.parquet", 1, 7)
+        privatized(SPLIT, tmp_path / "u.parquet", 1, 7, "refuse")
