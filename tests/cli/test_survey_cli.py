@@ -525,7 +525,7 @@ def test_export_and_import(store, survey, tmp_path):
     day = EPOCH + timedelta(days=today())
     assert f"{day}: 200 reports" in run("export", store, folder, "--today").stdout
     assert "1 day was there already" in run("export", store, folder, "--today").stdout
-    file = folder / f"question=smoking/round=1/day={day}/part-0.parquet"
+    file = folder / f"question=sick/round=1/day={day}/part-0.parquet"
     rows = json.loads(run("estimate", file, "-f", "json").stdout)
     assert rows["n"] == 50
     copy = tmp_path / "copy.db"
