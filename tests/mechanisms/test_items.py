@@ -217,5 +217,5 @@ def test_shares_that_designs_are_made_for():
 
 
 def test_reports_of_very_many_items_are_refused():
-    with pytest.raises(InvalidArgument, match="'w' must be an integer of 1..512"):
+    with pytest.raises(InvalidArgument, match=r"'w' must be an integer of 1\.\.512"):
         dn.SetSelect(dn.Items(600, at_most=2), 1.0, w=513, tau=1)
