@@ -267,6 +267,7 @@ def test_refusals_are_one_line(monkeypatch, capsys, tmp_path, arguments, words):
     assert len(said.splitlines()) == 1
 
 
+@pytest.mark.slow
 def test_devices_by_name(monkeypatch, capsys, tmp_path):
     """A factory of devices that keep what they said: ln 3, whatever the number of reports."""
     (tmp_path / "kept.py").write_text(

@@ -419,6 +419,7 @@ def test_charts_draw_answers_of_any_name(tmp_path):
         assert sorted(text for text in found if text in AWKWARD) == sorted(shown)
 
 
+@pytest.mark.slow
 def test_means_are_tested(tmp_path):
     m, rng = deniable.DRR(deniable.Number(0, 100), epsilon=2.0), np.random.default_rng(1)
     for name, mean in (("north", 40), ("south", 50)):

@@ -86,6 +86,7 @@ def textbook_error(k, epsilon, n):
 
 
 @pytest.mark.parametrize("n", [500, 2000, 20_000])
+@pytest.mark.slow
 def test_check_says_what_is_hopeless_and_what_would_help(n, tmp_path):
     """The needs are the least that bring the error to 5 points, from the variance alone."""
     questions = [{"name": "mood", "ask": "How is it?", "kind": "choice", "answers": list("abcd"),
@@ -124,6 +125,7 @@ HOURS = {"name": "hours", "ask": "How long?", "kind": "number", "lo": 0, "hi": 2
         (20_000, "good", "A mean of 12 will show as 12 ± 0.34 (20,000 people, epsilon 1)."),
     ],
 )
+@pytest.mark.slow
 def test_check_judges_a_mean_in_its_own_unit(n, verdict, told, tmp_path):
     """A dithered bit has the variance 1 / 12, and e / (e - 1)^2 when it is randomised.
 
@@ -238,6 +240,7 @@ def test_a_manifest_is_judged_but_not_designed_anew(survey, tmp_path):
     assert all(row["people_needed"] > 300 and row["epsilon_needed"] is None for row in rows)
 
 
+@pytest.mark.slow
 def test_the_price_of_skipping_compares_errors_of_the_same_kind():
     """Also where the question would have another mechanism, for a mean, if nobody could skip it."""
     age = {"name": "age", "ask": "How old?", "kind": "number", "lo": 0, "hi": 100, "step": 1,
@@ -248,6 +251,7 @@ def test_the_price_of_skipping_compares_errors_of_the_same_kind():
     assert nobody.target == required.target == "± 2.5 points"
 
 
+@pytest.mark.slow
 def test_check_compares_what_else_could_be_wanted():
     """Wishes of one mechanism are one row, and what a mechanism cannot tell has no error."""
     income = {
@@ -574,6 +578,7 @@ def test_estimate_a_question_that_devices_drew(tmp_path):
         assert "'--question' must be given" in run(*given[:2], code=2).stderr
 
 
+@pytest.mark.slow
 def test_purge_keeps_what_was_counted(store):
     before = counts(store)
     day = (date.today() + timedelta(days=1)).isoformat()

@@ -70,6 +70,7 @@ def test_no_answer_may_read_like_a_skip(label):
         survey_of(data)
 
 
+@pytest.mark.slow
 def test_the_price_of_the_option_is_told():
     data = survey(respondents=20_000)
     found = verdicts(survey_of(data).collection, 20_000, partial(mechanism_of, data))

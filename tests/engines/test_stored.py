@@ -78,6 +78,7 @@ def test_a_sample_has_the_same_reports(name, tmp_path):
 
 
 @pytest.mark.parametrize(("name", "k"), [("oue", 20), ("olh", 40), ("sue", 12)])
+@pytest.mark.slow
 def test_the_maximum_and_the_efficient_estimate(name, k, tmp_path, monkeypatch):
     monkeypatch.setattr(newton, "_sample", lambda size: 100)
     m = dn.mechanism(name, k, 2.0)
@@ -106,6 +107,7 @@ def test_reports_that_were_dropped_are_not_read(tmp_path):
     assert_same(found.estimate("likelihood"), m.estimate(reports, "likelihood"))
 
 
+@pytest.mark.slow
 def test_one_question_of_several(tmp_path):
     parts = {"way": dn.OUE(12, 1.0), "home": dn.OLH(30, 2.0), "drug": dn.ORAPPOR(dn.Text(), 2.0)}
     m = dn.Joint.of_questions(parts)
@@ -172,6 +174,7 @@ def test_reports_are_numbered_without_gaps(question, tmp_path):
     assert sorted(found.pass_over(Numbers())) == list(range(found.tally().n))
 
 
+@pytest.mark.slow
 def test_the_same_sums_in_every_run(tmp_path):
     """To the last bit: threads do not change the order of additions."""
     m = dn.OUE(12, 1.0)

@@ -34,6 +34,7 @@ def test_every_mechanism_is_counted_to_the_bit(name, ids, tmp_path, monkeypatch)
     assert only(tmp_path).to_bytes() == reports.mechanism.tally(reports).to_bytes()
 
 
+@pytest.mark.slow
 def test_batches_and_row_groups_do_not_matter(tmp_path, monkeypatch):
     reports = some(M, 300, ids=True)
     expected = M.tally(reports)
@@ -219,6 +220,7 @@ def test_a_file_that_changes_is_refused(tmp_path):
 
 
 @pytest.mark.parametrize("together", [1, 64])
+@pytest.mark.slow
 def test_many_small_files(together, tmp_path, monkeypatch):
     monkeypatch.setattr("deniable.engines.local.MOST_TOGETHER", together)
     reports = some(M, 400, ids=True)

@@ -219,6 +219,7 @@ def test_samples_that_share_reports_are_refused():
         dn.mean_test(one, two)
 
 
+@pytest.mark.slow
 def test_sample_sizes_are_those_of_the_specification():
     """With the offset not shown the variance is that of one bit, as in the table of `mixed.md` 4.
 

@@ -89,6 +89,7 @@ def test_no_other_window_is_better_in_the_worst_case():
     ("epsilon", "drr", "pmsub"),
     [(1.0, 3.916, 3.865), (2.0, 0.683, 0.702), (4.0, 0.0962, 0.0884)],
 )
+@pytest.mark.slow
 def test_means_of_ages_beside_the_best_published(epsilon, drr, pmsub):
     """Ages / 100 of adults, by the exact formulas, where strata cost nothing."""
     ages = parquet.read_table(SHARED / "adult_train.parquet", columns=["age"])["age"].to_numpy()
@@ -97,6 +98,7 @@ def test_means_of_ages_beside_the_best_published(epsilon, drr, pmsub):
     assert found == pytest.approx([drr, pmsub], rel=2e-3)
 
 
+@pytest.mark.slow
 def test_several_numbers_of_one_person():
     """Each device answers one question that it draws, with all of epsilon.
 

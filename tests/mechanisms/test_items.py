@@ -60,6 +60,7 @@ TABLE = [
 
 
 @pytest.mark.parametrize("row", TABLE, ids=lambda row: f"{row[0]}-{row[1]}-{row[2]}")
+@pytest.mark.slow
 def test_designs_and_variances_are_those_of_the_specification(row):
     k, most, epsilon, of_bits, w, of_sets, design = row
     shares = find_task("shares")

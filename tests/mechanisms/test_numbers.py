@@ -209,6 +209,7 @@ def test_how_many_reports_a_stratum_has_by_chance_costs_no_more_than_is_allowed_
     assert cost <= 1 / (average - 3)
 
 
+@pytest.mark.slow
 def test_predictions_never_grow_with_the_number_of_people():
     m = DRR(dn.Number(0, 24), 2.0)
     widths = [m.task.half_width(m, n) for n in range(1, 30_000, 7)]
