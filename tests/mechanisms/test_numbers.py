@@ -572,16 +572,17 @@ def test_a_distribution_is_not_asked_of_a_question_that_may_be_skipped():
 
 
 def test_a_mean_comes_with_the_standard_deviation_of_the_answers():
+    """H0: the estimated variance is normal around the true one; false alarms below 1e-6."""
     x = np.tile([1.0, 5.0, 9.0, 9.0], 5_000)
     m = dn.DRR(dn.Number(0, 10), 4.0)
     e = m.tally(m.privatize(x, np.random.default_rng(3))).estimate()
     assert e.labels == ("mean",)
     low, high = e.variance_interval
-    assert low < x.var() < high < 1.2 * x.var()  # fixed seed
-    assert low < e.variance < high
+    assert low < e.variance < high < 2 * x.var()
+    assert abs(e.variance - x.var()) < 5 * (high - low) / (2 * 1.96)
     assert e.about["standard_deviation"] == pytest.approx(e.variance**0.5)
     (remark,) = e.remarks
-    assert remark.startswith("The standard deviation of the answers is between 3.")
+    assert remark.startswith("The standard deviation of the answers is between ")
     few = m.tally(m.privatize(x[:5], np.random.default_rng(3))).estimate()
     assert few.remarks == []  # it may be anything
     bit = dn.Duchi(dn.Number(0, 10), 4.0)
